@@ -1,0 +1,72 @@
+package domain
+
+import rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+
+// Work is one thing a state owes: the effects layer does it, and doing it
+// twice is harmless.
+type Work struct {
+	Kind   WorkKind
+	Member string
+	Run    string
+	// Timer to arm, for ArmTimer.
+	Timer string
+}
+
+// WorkKind names the kinds of work.
+type WorkKind int
+
+const (
+	// CallModel: the run's model call is started and has no outcome.
+	CallModel WorkKind = iota + 1
+	// CallTool: an external tool call of the run is started and has no outcome.
+	CallTool
+	// ArmTimer: a timer is armed in the log and must be armed in the store.
+	ArmTimer
+)
+
+// StepPlan is all that a request depends on, taken from the state at the
+// version that started the model call. With the events it refers to, the
+// request can be built again byte for byte (promise 7).
+type StepPlan struct {
+	Key     Key
+	Version uint64
+	Member  MemberView
+	Run     string
+	Step    uint32
+	Attempt uint32
+	// Agent is the AgentBound event the run is pinned to.
+	Agent *rollcallv1.Ref
+	// Situation is the roster and board summary, ready to be shown.
+	Situation string
+	// Context is the transcript, oldest first: RunStarted, MessagesConsumed,
+	// ModelReplied, ToolCallFinished and RunFinished events of the member, each
+	// entry with the places of the mail it consumed.
+	Context []ContextEntry
+	// Omitted counts earlier entries that did not fit.
+	Omitted int
+}
+
+// ContextEntry is one event of a member's transcript.
+type ContextEntry struct {
+	Ref *rollcallv1.Ref
+	// Mail consumed by the event, in order, for RunStarted and MessagesConsumed.
+	Mail []*rollcallv1.MessageRef
+}
+
+// ToolPlan is all that an external tool call depends on.
+type ToolPlan struct {
+	Key    Key
+	Member MemberView
+	Run    string
+	Step   uint32
+	Call   *rollcallv1.ToolCall
+	// Files the member may read: its own by path, others' as "<Name>/<path>".
+	Files map[string]*rollcallv1.Blob
+}
+
+// MemberView is what others see of a member.
+type MemberView struct {
+	ID   string
+	Name string
+	Role rollcallv1.MemberRole
+}
