@@ -1,6 +1,10 @@
 package domain
 
-import rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+import (
+	"time"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
 
 // Work is one thing a state owes: the effects layer does it, and doing it
 // twice is harmless.
@@ -8,8 +12,13 @@ type Work struct {
 	Kind   WorkKind
 	Member string
 	Run    string
-	// Timer to arm, for ArmTimer.
+	// Step and Attempt of a model call.
+	Step, Attempt uint32
+	// Call is the id of a tool call.
+	Call string
+	// Timer to arm and when it is due, for ArmTimer.
 	Timer string
+	Due   time.Time
 }
 
 // WorkKind names the kinds of work.

@@ -623,8 +623,10 @@ type ToolCall struct {
 	// Unique within the run.
 	Id   string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// JSON, as the model wrote it; it may be invalid.
+	// JSON, as the model wrote it; it may be invalid. Empty when arguments_blob
+	// is set: arguments over 64 KiB lie in the object store.
 	Arguments     string `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	ArgumentsBlob *Blob  `protobuf:"bytes,4,opt,name=arguments_blob,json=argumentsBlob,proto3" json:"arguments_blob,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +680,13 @@ func (x *ToolCall) GetArguments() string {
 		return x.Arguments
 	}
 	return ""
+}
+
+func (x *ToolCall) GetArgumentsBlob() *Blob {
+	if x != nil {
+		return x.ArgumentsBlob
+	}
+	return nil
 }
 
 // Usage is what one model call, or a sum of them, used.
@@ -1188,11 +1197,12 @@ const file_rollcall_v1_types_proto_rawDesc = "" +
 	"\x03Ref\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x04R\x04size\"L\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\"\x86\x01\n" +
 	"\bToolCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x03 \x01(\tR\targuments\"\xb3\x01\n" +
+	"\targuments\x18\x03 \x01(\tR\targuments\x128\n" +
+	"\x0earguments_blob\x18\x04 \x01(\v2\x11.rollcall.v1.BlobR\rargumentsBlob\"\xb3\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12#\n" +
@@ -1324,14 +1334,15 @@ var file_rollcall_v1_types_proto_goTypes = []any{
 }
 var file_rollcall_v1_types_proto_depIdxs = []int32{
 	8,  // 0: rollcall.v1.Body.blob:type_name -> rollcall.v1.Blob
-	6,  // 1: rollcall.v1.AgentDefinition.memory:type_name -> rollcall.v1.MemoryPolicy
-	12, // 2: rollcall.v1.AgentDefinition.budget:type_name -> rollcall.v1.Budget
-	8,  // 3: rollcall.v1.FileChange.blob:type_name -> rollcall.v1.Blob
-	4,  // [4:4] is the sub-list for method output_type
-	4,  // [4:4] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	8,  // 1: rollcall.v1.ToolCall.arguments_blob:type_name -> rollcall.v1.Blob
+	6,  // 2: rollcall.v1.AgentDefinition.memory:type_name -> rollcall.v1.MemoryPolicy
+	12, // 3: rollcall.v1.AgentDefinition.budget:type_name -> rollcall.v1.Budget
+	8,  // 4: rollcall.v1.FileChange.blob:type_name -> rollcall.v1.Blob
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_types_proto_init() }
