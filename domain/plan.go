@@ -47,6 +47,9 @@ type StepPlan struct {
 	Agent *rollcallv1.Ref
 	// Situation is the roster and board summary, ready to be shown.
 	Situation string
+	// Names are the display names of all members by id, those shut down too:
+	// the senders of the mail in Context.
+	Names map[string]string
 	// Context is the transcript, oldest first: RunStarted, MessagesConsumed,
 	// ModelReplied, ToolCallFinished and RunFinished events of the member, each
 	// entry with the places of the mail it consumed.
