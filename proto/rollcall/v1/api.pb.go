@@ -180,11 +180,218 @@ func (x *Refusal) GetTry() string {
 	return ""
 }
 
+// CommandRequest asks one conversation for something (write endpoints of the
+// service, in protobuf).
+type CommandRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id, name or unique prefix of the conversation.
+	Conversation string   `protobuf:"bytes,1,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Command      *Command `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
+	// How long to wait for the answer, in milliseconds; 0: the node's default.
+	TimeoutMs     uint32 `protobuf:"varint,3,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommandRequest) Reset() {
+	*x = CommandRequest{}
+	mi := &file_rollcall_v1_api_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommandRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommandRequest) ProtoMessage() {}
+
+func (x *CommandRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_api_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommandRequest.ProtoReflect.Descriptor instead.
+func (*CommandRequest) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_api_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *CommandRequest) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *CommandRequest) GetCommand() *Command {
+	if x != nil {
+		return x.Command
+	}
+	return nil
+}
+
+func (x *CommandRequest) GetTimeoutMs() uint32 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+// LogRequest asks for a stretch of a conversation's log, in protobuf.
+type LogRequest struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Conversation string                 `protobuf:"bytes,1,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	// First version wanted; 0 is 1.
+	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	// Most commits wanted; 0: as many as fit.
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Wait until the log holds this version.
+	AtLeast       uint64 `protobuf:"varint,4,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogRequest) Reset() {
+	*x = LogRequest{}
+	mi := &file_rollcall_v1_api_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogRequest) ProtoMessage() {}
+
+func (x *LogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_api_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogRequest.ProtoReflect.Descriptor instead.
+func (*LogRequest) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_api_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *LogRequest) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *LogRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *LogRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *LogRequest) GetAtLeast() uint64 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+// LogPage is a stretch of a conversation's log as it is stored.
+type LogPage struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Conversation string                 `protobuf:"bytes,1,opt,name=conversation,proto3" json:"conversation,omitempty"`
+	Tenant       string                 `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// Sealed commits, contiguous from the version asked for.
+	Commits [][]byte `protobuf:"bytes,3,rep,name=commits,proto3" json:"commits,omitempty"`
+	// True when the log holds more.
+	More          bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogPage) Reset() {
+	*x = LogPage{}
+	mi := &file_rollcall_v1_api_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogPage) ProtoMessage() {}
+
+func (x *LogPage) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_api_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogPage.ProtoReflect.Descriptor instead.
+func (*LogPage) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_api_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LogPage) GetConversation() string {
+	if x != nil {
+		return x.Conversation
+	}
+	return ""
+}
+
+func (x *LogPage) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *LogPage) GetCommits() [][]byte {
+	if x != nil {
+		return x.Commits
+	}
+	return nil
+}
+
+func (x *LogPage) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 var File_rollcall_v1_api_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_api_proto_rawDesc = "" +
 	"\n" +
-	"\x15rollcall/v1/api.proto\x12\vrollcall.v1\"\xc6\x01\n" +
+	"\x15rollcall/v1/api.proto\x12\vrollcall.v1\x1a\x19rollcall/v1/command.proto\"\xc6\x01\n" +
 	"\x06Answer\x12\"\n" +
 	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x18\n" +
@@ -196,7 +403,23 @@ const file_rollcall_v1_api_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04what\x18\x02 \x01(\tR\x04what\x12\x10\n" +
 	"\x03why\x18\x03 \x01(\tR\x03why\x12\x10\n" +
-	"\x03try\x18\x04 \x01(\tR\x03tryB?Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1b\x06proto3"
+	"\x03try\x18\x04 \x01(\tR\x03try\"\x83\x01\n" +
+	"\x0eCommandRequest\x12\"\n" +
+	"\fconversation\x18\x01 \x01(\tR\fconversation\x12.\n" +
+	"\acommand\x18\x02 \x01(\v2\x14.rollcall.v1.CommandR\acommand\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x03 \x01(\rR\ttimeoutMs\"u\n" +
+	"\n" +
+	"LogRequest\x12\"\n" +
+	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x19\n" +
+	"\bat_least\x18\x04 \x01(\x04R\aatLeast\"s\n" +
+	"\aLogPage\x12\"\n" +
+	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x18\n" +
+	"\acommits\x18\x03 \x03(\fR\acommits\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04moreB?Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1b\x06proto3"
 
 var (
 	file_rollcall_v1_api_proto_rawDescOnce sync.Once
@@ -210,18 +433,23 @@ func file_rollcall_v1_api_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_api_proto_rawDescData
 }
 
-var file_rollcall_v1_api_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_rollcall_v1_api_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_rollcall_v1_api_proto_goTypes = []any{
-	(*Answer)(nil),  // 0: rollcall.v1.Answer
-	(*Refusal)(nil), // 1: rollcall.v1.Refusal
+	(*Answer)(nil),         // 0: rollcall.v1.Answer
+	(*Refusal)(nil),        // 1: rollcall.v1.Refusal
+	(*CommandRequest)(nil), // 2: rollcall.v1.CommandRequest
+	(*LogRequest)(nil),     // 3: rollcall.v1.LogRequest
+	(*LogPage)(nil),        // 4: rollcall.v1.LogPage
+	(*Command)(nil),        // 5: rollcall.v1.Command
 }
 var file_rollcall_v1_api_proto_depIdxs = []int32{
 	1, // 0: rollcall.v1.Answer.refusal:type_name -> rollcall.v1.Refusal
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	5, // 1: rollcall.v1.CommandRequest.command:type_name -> rollcall.v1.Command
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_api_proto_init() }
@@ -229,13 +457,14 @@ func file_rollcall_v1_api_proto_init() {
 	if File_rollcall_v1_api_proto != nil {
 		return
 	}
+	file_rollcall_v1_command_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_api_proto_rawDesc), len(file_rollcall_v1_api_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
