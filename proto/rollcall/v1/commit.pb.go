@@ -43,6 +43,9 @@ type Commit struct {
 	Id string `protobuf:"bytes,8,opt,name=id,proto3" json:"id,omitempty"`
 	// Version of the evolve rules that the writer used.
 	EvolveVersion uint32 `protobuf:"varint,9,opt,name=evolve_version,json=evolveVersion,proto3" json:"evolve_version,omitempty"`
+	// What each command made (a message, task or member id), in the order of
+	// command_ids; empty where it made nothing. So an answer can be given again.
+	Subjects []string `protobuf:"bytes,10,rep,name=subjects,proto3" json:"subjects,omitempty"`
 	// SHA-256 over the preceding bytes of the message.
 	Hash          []byte `protobuf:"bytes,15,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -142,6 +145,13 @@ func (x *Commit) GetEvolveVersion() uint32 {
 	return 0
 }
 
+func (x *Commit) GetSubjects() []string {
+	if x != nil {
+		return x.Subjects
+	}
+	return nil
+}
+
 func (x *Commit) GetHash() []byte {
 	if x != nil {
 		return x.Hash
@@ -153,7 +163,7 @@ var File_rollcall_v1_commit_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_commit_proto_rawDesc = "" +
 	"\n" +
-	"\x18rollcall/v1/commit.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/event.proto\"\xb9\x02\n" +
+	"\x18rollcall/v1/commit.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/event.proto\"\xd5\x02\n" +
 	"\x06Commit\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12#\n" +
 	"\rprevious_hash\x18\x02 \x01(\fR\fpreviousHash\x12\x1f\n" +
@@ -164,7 +174,9 @@ const file_rollcall_v1_commit_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12*\n" +
 	"\x06events\x18\a \x03(\v2\x12.rollcall.v1.EventR\x06events\x12\x0e\n" +
 	"\x02id\x18\b \x01(\tR\x02id\x12%\n" +
-	"\x0eevolve_version\x18\t \x01(\rR\revolveVersion\x12\x12\n" +
+	"\x0eevolve_version\x18\t \x01(\rR\revolveVersion\x12\x1a\n" +
+	"\bsubjects\x18\n" +
+	" \x03(\tR\bsubjects\x12\x12\n" +
 	"\x04hash\x18\x0f \x01(\fR\x04hashB?Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1b\x06proto3"
 
 var (

@@ -982,11 +982,13 @@ func (x *TeamCreated) GetGoal() string {
 type MemberAdded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Short id: lead, m1, m2, ...
-	Member        string     `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	Name          string     `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Role          MemberRole `protobuf:"varint,3,opt,name=role,proto3,enum=rollcall.v1.MemberRole" json:"role,omitempty"`
-	AgentType     string     `protobuf:"bytes,4,opt,name=agent_type,json=agentType,proto3" json:"agent_type,omitempty"`
-	Team          string     `protobuf:"bytes,5,opt,name=team,proto3" json:"team,omitempty"`
+	Member    string     `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Name      string     `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Role      MemberRole `protobuf:"varint,3,opt,name=role,proto3,enum=rollcall.v1.MemberRole" json:"role,omitempty"`
+	AgentType string     `protobuf:"bytes,4,opt,name=agent_type,json=agentType,proto3" json:"agent_type,omitempty"`
+	Team      string     `protobuf:"bytes,5,opt,name=team,proto3" json:"team,omitempty"`
+	// True when no brief will come: any waking mail starts the first run.
+	Ready         bool `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1054,6 +1056,13 @@ func (x *MemberAdded) GetTeam() string {
 		return x.Team
 	}
 	return ""
+}
+
+func (x *MemberAdded) GetReady() bool {
+	if x != nil {
+		return x.Ready
+	}
+	return false
 }
 
 type MemberShutdown struct {
@@ -2344,7 +2353,9 @@ type MessageDelivered struct {
 	// Topic of a task_notification, such as "task.completed".
 	Topic string `protobuf:"bytes,9,opt,name=topic,proto3" json:"topic,omitempty"`
 	// Task the message concerns.
-	Task          string `protobuf:"bytes,10,opt,name=task,proto3" json:"task,omitempty"`
+	Task string `protobuf:"bytes,10,opt,name=task,proto3" json:"task,omitempty"`
+	// Earlier message that the framework speaks of, such as an unanswered question.
+	About         string `protobuf:"bytes,11,opt,name=about,proto3" json:"about,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2445,6 +2456,13 @@ func (x *MessageDelivered) GetTopic() string {
 func (x *MessageDelivered) GetTask() string {
 	if x != nil {
 		return x.Task
+	}
+	return ""
+}
+
+func (x *MessageDelivered) GetAbout() string {
+	if x != nil {
+		return x.About
 	}
 	return ""
 }
@@ -3655,14 +3673,15 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\vTeamCreated\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\tR\x04team\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04goal\x18\x03 \x01(\tR\x04goal\"\x99\x01\n" +
+	"\x04goal\x18\x03 \x01(\tR\x04goal\"\xaf\x01\n" +
 	"\vMemberAdded\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12+\n" +
 	"\x04role\x18\x03 \x01(\x0e2\x17.rollcall.v1.MemberRoleR\x04role\x12\x1d\n" +
 	"\n" +
 	"agent_type\x18\x04 \x01(\tR\tagentType\x12\x12\n" +
-	"\x04team\x18\x05 \x01(\tR\x04team\"@\n" +
+	"\x04team\x18\x05 \x01(\tR\x04team\x12\x14\n" +
+	"\x05ready\x18\x06 \x01(\bR\x05ready\"@\n" +
 	"\x0eMemberShutdown\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"3\n" +
@@ -3752,7 +3771,7 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\rR\brevision\"=\n" +
 	"\x0fTaskMarkedStale\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb8\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xce\x02\n" +
 	"\x10MessageDelivered\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.rollcall.v1.MailKindR\x04kind\x12\x12\n" +
@@ -3764,7 +3783,8 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x04mode\x18\b \x01(\x0e2\x15.rollcall.v1.MailModeR\x04mode\x12\x14\n" +
 	"\x05topic\x18\t \x01(\tR\x05topic\x12\x12\n" +
 	"\x04task\x18\n" +
-	" \x01(\tR\x04task\"J\n" +
+	" \x01(\tR\x04task\x12\x14\n" +
+	"\x05about\x18\v \x01(\tR\x05about\"J\n" +
 	"\n" +
 	"MessageRef\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\"\n" +
