@@ -627,6 +627,9 @@ type ToolCall struct {
 	// is set: arguments over 64 KiB lie in the object store.
 	Arguments     string `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
 	ArgumentsBlob *Blob  `protobuf:"bytes,4,opt,name=arguments_blob,json=argumentsBlob,proto3" json:"arguments_blob,omitempty"`
+	// JSON object that the server sent with the call and wants back with it,
+	// such as Gemini's thought signature; empty for most servers.
+	Extra         string `protobuf:"bytes,5,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -687,6 +690,13 @@ func (x *ToolCall) GetArgumentsBlob() *Blob {
 		return x.ArgumentsBlob
 	}
 	return nil
+}
+
+func (x *ToolCall) GetExtra() string {
+	if x != nil {
+		return x.Extra
+	}
+	return ""
 }
 
 // Usage is what one model call, or a sum of them, used.
@@ -1197,12 +1207,13 @@ const file_rollcall_v1_types_proto_rawDesc = "" +
 	"\x03Ref\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x04R\x04size\"\x86\x01\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\"\x9c\x01\n" +
 	"\bToolCall\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x03 \x01(\tR\targuments\x128\n" +
-	"\x0earguments_blob\x18\x04 \x01(\v2\x11.rollcall.v1.BlobR\rargumentsBlob\"\xb3\x01\n" +
+	"\x0earguments_blob\x18\x04 \x01(\v2\x11.rollcall.v1.BlobR\rargumentsBlob\x12\x14\n" +
+	"\x05extra\x18\x05 \x01(\tR\x05extra\"\xb3\x01\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12#\n" +
