@@ -31,17 +31,32 @@ var arrows = []arrow{
 	{"internal/prompt", []string{"proto", "domain", "prompts", "internal/model"}, "a request is a pure function of log and plan"},
 	{"internal/ingress", []string{"proto", "domain", "eventstore"}, "decoding what publishers send decides nothing"},
 	{"internal/config", []string{"proto", "domain", "prompts"}, "settings are read before anything runs"},
-	{"actors", []string{"proto", "domain", "contract", "eventstore", "internal/model", "internal/tool", "internal/prompt", "internal/ingress"},
-		"actors know no reader: projections, API and command line watch the log like anybody else"},
-	{"internal/api", []string{"proto", "domain", "eventstore", "projections", "internal/ingress", "internal/nodefile"},
-		"the API sends commands over NATS like any user and reads projections; it reaches no actor"},
-	{"internal/node", []string{"proto", "domain", "contract", "prompts", "eventstore", "projections", "actors", "internal"},
-		"a node wires everything but the command line"},
-	{"internal/cli", []string{"proto", "domain", "eventstore", "projections", "prompts", "internal"},
-		"the command line is a client: it reaches actors only through a node"},
+	{
+		"actors",
+		[]string{"proto", "domain", "contract", "eventstore", "internal/model", "internal/tool", "internal/prompt", "internal/ingress"},
+		"actors know no reader: projections, API and command line watch the log like anybody else",
+	},
+	{
+		"internal/api",
+		[]string{"proto", "domain", "eventstore", "projections", "internal/ingress", "internal/nodefile"},
+		"the API sends commands over NATS like any user and reads projections; it reaches no actor",
+	},
+	{
+		"internal/node",
+		[]string{"proto", "domain", "contract", "prompts", "eventstore", "projections", "actors", "internal"},
+		"a node wires everything but the command line",
+	},
+	{
+		"internal/cli",
+		[]string{"proto", "domain", "eventstore", "projections", "prompts", "internal"},
+		"the command line is a client: it reaches actors only through a node",
+	},
 	{"cmd", []string{"proto", "internal"}, "main wires and exits"},
-	{"test", []string{"proto", "domain", "contract", "prompts", "eventstore", "projections", "actors", "internal", "cmd"},
-		"tests from outside may look everywhere"},
+	{
+		"test",
+		[]string{"proto", "domain", "contract", "prompts", "eventstore", "projections", "actors", "internal", "cmd"},
+		"tests from outside may look everywhere",
+	},
 }
 
 func upwardImports(r repo) []string {
