@@ -130,6 +130,7 @@ const (
 	HeaderID          = "Rollcall-Id"
 	HeaderReply       = "Rollcall-Reply"
 	HeaderContentType = "Content-Type"
+	HeaderMsgID       = "Nats-Msg-Id"
 )
 
 // Delivery is one inbox message in the hands of the partition's owner. It
@@ -212,3 +213,10 @@ type Store interface {
 	Leases
 	Timers
 }
+
+// AckWait is how long a delivery may go without Hold before it comes again.
+const AckWait = 5 * time.Minute
+
+// InboxDuplicates is the window in which the inbox drops a repeated
+// HeaderMsgID. It is short because the id is compared across conversations.
+const InboxDuplicates = 100 * time.Millisecond
