@@ -1,0 +1,245 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/model"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	roleSystem    = "system"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+)
+
+// A place is where a call's outcome belongs. Calls of one reply that share an
+// id take their outcomes in order.
+type place struct {
+	run  string
+	step uint32
+	call string
+}
+
+// A writer makes messages of a transcript. Mail and notices gather in pending
+// and become one user message before the next reply, so that nothing comes
+// between calls and their results, and no two user messages follow each other.
+type writer struct {
+	plan     domain.StepPlan
+	src      Source
+	tools    []*rollcallv1.ToolDefinition
+	outcomes map[place][]*rollcallv1.ToolCallFinished
+	ids      callIDs
+	seen     map[string]bool
+	pending  turn
+	messages []model.Message
+	// spoke is true once the run at hand has a reply.
+	spoke bool
+}
+
+func transcript(plan domain.StepPlan, agent *rollcallv1.AgentBound, src Source) ([]model.Message, error) {
+	w := &writer{
+		plan: plan, src: src, tools: agent.GetTools(),
+		outcomes: map[place][]*rollcallv1.ToolCallFinished{},
+		ids:      callIDs{used: map[string]bool{}},
+		seen:     map[string]bool{},
+	}
+	events := make([]*rollcallv1.Event, len(plan.Context))
+	for i, entry := range plan.Context {
+		event, _, err := src.Event(entry.Ref)
+		if err != nil {
+			return nil, fmt.Errorf("transcript entry %d: %w", i, err)
+		}
+		events[i] = event
+		if f := event.GetToolCallFinished(); f != nil {
+			at := place{f.GetRun(), f.GetStep(), f.GetCall()}
+			w.outcomes[at] = append(w.outcomes[at], f)
+		}
+	}
+	if plan.Omitted > 0 {
+		w.notice(fmt.Sprintf("%d earlier entries of your transcript are not shown.", plan.Omitted))
+	}
+	for i, event := range events {
+		if err := w.entry(event, plan.Context[i].Mail); err != nil {
+			return nil, fmt.Errorf("transcript entry %d: %w", i, err)
+		}
+	}
+	return w.end(), nil
+}
+
+func (w *writer) notice(text string) { w.pending.notices = append(w.pending.notices, text) }
+
+func (w *writer) entry(event *rollcallv1.Event, mail []*rollcallv1.MessageRef) error {
+	switch e := event.GetKind().(type) {
+	case *rollcallv1.Event_RunStarted:
+		w.spoke = false
+		return w.consume(mail)
+	case *rollcallv1.Event_MessagesConsumed:
+		return w.consume(mail)
+	case *rollcallv1.Event_ModelReplied:
+		return w.reply(e.ModelReplied)
+	case *rollcallv1.Event_RunFinished:
+		w.finish(e.RunFinished)
+	}
+	return nil
+}
+
+// consume shows each message once in a request: mail that was returned unread
+// and consumed again keeps its first place, which no reply has followed.
+func (w *writer) consume(mail []*rollcallv1.MessageRef) error {
+	for _, m := range mail {
+		if w.seen[m.GetMessage()] {
+			continue
+		}
+		event, at, err := w.src.Event(m.GetRef())
+		if err != nil {
+			return fmt.Errorf("message %s: %w", m.GetMessage(), err)
+		}
+		delivered := event.GetMessageDelivered()
+		if delivered == nil || delivered.GetMessage() != m.GetMessage() {
+			return fmt.Errorf("message %s: %w: version %d holds another event", m.GetMessage(), ErrMissing, m.GetRef().GetVersion())
+		}
+		w.seen[m.GetMessage()] = true
+		if delivered.GetKind() == rollcallv1.MailKind_MAIL_KIND_CONTROL {
+			continue
+		}
+		body, err := w.src.Body(delivered.GetBody())
+		if err != nil {
+			return fmt.Errorf("message %s: %w", m.GetMessage(), err)
+		}
+		w.pending.add(letter{event: delivered, at: at, from: w.sender(delivered), body: strings.ToValidUTF8(body, "\uFFFD")})
+	}
+	return nil
+}
+
+// outsideSender is who speaks in an alert that came in from outside: a
+// scheduler, not the operator.
+const outsideSender = "outside"
+
+// sender is the name to show. A member named as one of the fixed parties is
+// shown with its id.
+func (w *writer) sender(e *rollcallv1.MessageDelivered) string {
+	id := e.GetFrom()
+	switch {
+	case id == domain.Operator && e.GetKind() != rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
+		return outsideSender
+	case id == domain.Operator || id == domain.Framework:
+		return id
+	}
+	name := w.plan.Names[id]
+	switch fold(strings.TrimSpace(name)) {
+	case "":
+		return id
+	case domain.Operator, domain.Framework, domain.User, outsideSender:
+		return name + " (" + id + ")"
+	}
+	return name
+}
+
+// reply writes the model's answer and the outcomes of its calls. An answer
+// without text and calls is left out: servers refuse it.
+func (w *writer) reply(e *rollcallv1.ModelReplied) error {
+	text, err := w.src.Body(e.GetText())
+	if err != nil {
+		return fmt.Errorf("text of step %d: %w", e.GetStep(), err)
+	}
+	text = clean(text)
+	if text == "" && len(e.GetCalls()) == 0 {
+		return nil
+	}
+	w.flush()
+	w.spoke = true
+	message := model.Message{Role: roleAssistant, Content: text}
+	var results []model.Message
+	for _, call := range e.GetCalls() {
+		raw := call.GetArguments()
+		if blob := call.GetArgumentsBlob(); blob != nil {
+			if raw, err = w.src.Body(&rollcallv1.Body{Blob: blob}); err != nil {
+				return fmt.Errorf("arguments of call %s: %w", call.GetId(), err)
+			}
+		}
+		shown, err := arguments(raw)
+		if err != nil {
+			return err
+		}
+		id := w.ids.next(call.GetId())
+		message.Calls = append(message.Calls, &rollcallv1.ToolCall{Id: id, Name: toolName(call.GetName()), Arguments: shown})
+		result, err := w.outcome(place{e.GetRun(), e.GetStep(), call.GetId()})
+		if err != nil {
+			return fmt.Errorf("outcome of call %s: %w", call.GetId(), err)
+		}
+		results = append(results, model.Message{Role: roleTool, CallID: id, Content: result})
+	}
+	w.messages = append(append(w.messages, message), results...)
+	return nil
+}
+
+// outcome takes the next outcome at the place, or makes one up: a call without
+// a result makes every later request invalid.
+func (w *writer) outcome(at place) (string, error) {
+	outcomes := w.outcomes[at]
+	if len(outcomes) == 0 {
+		return interrupted, nil
+	}
+	w.outcomes[at] = outcomes[1:]
+	text, err := w.src.Body(outcomes[0].GetOutput())
+	if err != nil {
+		return "", err
+	}
+	return output(outcomes[0], text), nil
+}
+
+// finish tells the next turn why this one broke off, if it had said anything.
+func (w *writer) finish(e *rollcallv1.RunFinished) {
+	if !w.spoke {
+		return
+	}
+	switch e.GetReason() {
+	case rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED:
+		w.notice("Your last turn was interrupted before it finished.")
+	case rollcallv1.FinishReason_FINISH_REASON_CANCELLED:
+		w.notice("Your last turn was cancelled before it finished.")
+	case rollcallv1.FinishReason_FINISH_REASON_FAILED:
+		w.notice("Your last turn failed before it finished" + code(e.GetCode()) + ".")
+	case rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET:
+		w.notice("Your last turn ended before it finished: its budget was used up.")
+	}
+}
+
+func code(c string) string {
+	if c == "" {
+		return ""
+	}
+	return " (" + c + ")"
+}
+
+// flush ends the user's turn before a reply. A transcript that begins, or goes
+// on, with a reply gets a user message all the same.
+func (w *writer) flush() {
+	if w.pending.empty() {
+		switch {
+		case len(w.messages) == 0:
+			w.notice("Earlier entries of your transcript are not shown.")
+		case w.last().Role == roleAssistant:
+			w.notice("Go on.")
+		default:
+			return
+		}
+	}
+	w.messages = append(w.messages, model.Message{Role: roleUser, Content: w.pending.render(w.tools)})
+	w.pending = turn{}
+}
+
+func (w *writer) last() model.Message { return w.messages[len(w.messages)-1] }
+
+// end leaves something to answer: mail, or the results of calls.
+func (w *writer) end() []model.Message {
+	if w.pending.empty() && len(w.messages) == 0 {
+		w.notice("There is nothing new to read.")
+	}
+	w.flush()
+	return w.messages
+}
