@@ -74,6 +74,9 @@ type ToolPlan struct {
 	Call   *rollcallv1.ToolCall
 	// Files the member may read: its own by path, others' as "<Name>/<path>".
 	Files map[string]*rollcallv1.Blob
+	// Others are the display names of the other members: a path that begins
+	// with one of them is theirs.
+	Others []string
 }
 
 // MemberView is what others see of a member.
