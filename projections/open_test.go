@@ -1,0 +1,126 @@
+package projections
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOpenKeepsItsOwnFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "views.db")
+	db := openAt(t, path)
+	mark(t, db, 7)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openAt(t, path)
+	defer db.Close()
+	if got := marked(t, db); got != 7 {
+		t.Errorf("the position is %d after opening again, want 7", got)
+	}
+}
+
+func TestOpenMakesAnUnusableFileAgain(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, path string){
+		"an older schema": func(t *testing.T, path string) { alter(t, path, fmt.Sprintf("PRAGMA user_version = %d", version()-1)) },
+		"a newer schema":  func(t *testing.T, path string) { alter(t, path, fmt.Sprintf("PRAGMA user_version = %d", version()+1<<16)) },
+		"no schema at all": func(t *testing.T, path string) {
+			overwrite(t, path, nil)
+		},
+		"somebody else's file": func(t *testing.T, path string) { alter(t, path, "PRAGMA application_id = 1") },
+		"no database":          func(t *testing.T, path string) { overwrite(t, path, []byte(strings.Repeat("no database ", 1000))) },
+		"a torn page": func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := len(data) / 2; i < len(data); i++ {
+				data[i] ^= 0xff
+			}
+			overwrite(t, path, data)
+		},
+		"half a file": func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			overwrite(t, path, data[:len(data)/2+100])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "views.db")
+			db := openAt(t, path)
+			mark(t, db, 7)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, path)
+			db = openAt(t, path)
+			defer db.Close()
+			if got := marked(t, db); got != 0 {
+				t.Errorf("the position is %d, want 0: the file was kept", got)
+			}
+			if err := db.check(t.Context()); err != nil {
+				t.Errorf("the new file: %v", err)
+			}
+		})
+	}
+}
+
+func TestOpenRefusesAPlaceThatCannotHoldAFile(t *testing.T) {
+	if db, err := Open(t.Context(), filepath.Join(t.TempDir(), "missing", "views.db")); err == nil {
+		db.Close()
+		t.Error("Open made a file in a folder that does not exist")
+	}
+}
+
+func TestOpenTakesAnyPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?c#d%20é.db")
+	db := openAt(t, path)
+	defer db.Close()
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the file is not where it should be: %v", err)
+	}
+}
+
+func mark(t *testing.T, db *DB, seq int64) {
+	t.Helper()
+	if _, err := db.write.Exec("UPDATE position SET seq = ?", seq); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func marked(t *testing.T, db *DB) (seq int64) {
+	t.Helper()
+	if err := db.read.QueryRow("SELECT seq FROM position").Scan(&seq); err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+func alter(t *testing.T, path, statement string) {
+	t.Helper()
+	file, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Exec(statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, path string, data []byte) {
+	t.Helper()
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
