@@ -26,7 +26,9 @@ func TestOpenKeepsItsOwnFile(t *testing.T) {
 func TestOpenMakesAnUnusableFileAgain(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"an older schema": func(t *testing.T, path string) { alter(t, path, fmt.Sprintf("PRAGMA user_version = %d", version()-1)) },
-		"a newer schema":  func(t *testing.T, path string) { alter(t, path, fmt.Sprintf("PRAGMA user_version = %d", version()+1<<16)) },
+		"a newer schema": func(t *testing.T, path string) {
+			alter(t, path, fmt.Sprintf("PRAGMA user_version = %d", version()+1<<16))
+		},
 		"no schema at all": func(t *testing.T, path string) {
 			overwrite(t, path, nil)
 		},

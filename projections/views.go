@@ -14,17 +14,22 @@ type List struct {
 
 // Conversation is a conversation at a glance.
 type Conversation struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Tenant   string `json:"tenant"`
+	// ID is a lower-case ULID.
+	ID string `json:"id"`
+	// Name is for people; any Unicode.
+	Name   string `json:"name"`
+	Tenant string `json:"tenant"`
+	// Contract is mailbox or none.
 	Contract string `json:"contract"`
 	// Status is working, idle, waiting, paused or quarantined.
 	Status string `json:"status"`
 	// Version of the log that this shows.
-	Version       uint64     `json:"version"`
-	Members       []Member   `json:"members"`
-	Tasks         TaskCounts `json:"tasks"`
-	NeedsOperator []Need     `json:"needs_operator"`
+	Version uint64 `json:"version"`
+	// Members in the order they joined, the Lead first.
+	Members []Member   `json:"members"`
+	Tasks   TaskCounts `json:"tasks"`
+	// NeedsOperator lists what waits for the operator.
+	NeedsOperator []Need `json:"needs_operator"`
 	// Opened and Updated are the times of the first and the newest commit.
 	Opened  time.Time `json:"opened,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
@@ -34,7 +39,9 @@ type Conversation struct {
 
 // Member is a member at a glance.
 type Member struct {
-	ID   string `json:"id"`
+	// ID is short and never reused: lead, m1, m2.
+	ID string `json:"id"`
+	// Name is what the others call it.
 	Name string `json:"name"`
 	// Status is spawning, working, idle, waiting or shutdown.
 	Status string `json:"status"`
@@ -45,7 +52,8 @@ type Member struct {
 // TaskCounts sums up a board. Open tasks are all that are neither completed,
 // failed nor cancelled.
 type TaskCounts struct {
-	Open   int `json:"open"`
+	Open int `json:"open"`
+	// Failed tasks that were not cancelled since.
 	Failed int `json:"failed"`
 }
 
@@ -53,13 +61,16 @@ type TaskCounts struct {
 type Need struct {
 	// Kind is approval, question or task.
 	Kind string `json:"kind"`
-	ID   string `json:"id"`
+	// ID of the task, message or approval.
+	ID string `json:"id"`
 }
 
 // Fault says why a conversation is set aside; docs/errors.md lists the codes.
 type Fault struct {
+	// Code of the damage.
 	Code string `json:"code"`
-	Why  string `json:"why"`
+	// Why in words.
+	Why string `json:"why"`
 }
 
 // Detail is `show --json`: a Conversation with everything in full.
@@ -78,9 +89,11 @@ type Detail struct {
 type MemberDetail struct {
 	Member
 	// Role is lead or member.
-	Role      string `json:"role"`
+	Role string `json:"role"`
+	// AgentType is the named definition it works by.
 	AgentType string `json:"agent_type"`
-	Team      string `json:"team,omitempty"`
+	// Team it belongs to.
+	Team string `json:"team,omitempty"`
 	// Since is when its status last changed.
 	Since time.Time `json:"since,omitzero"`
 	// Held is true while its unread mail starts no run: retry, or new mail.
@@ -103,6 +116,7 @@ type Board struct {
 
 // Task is a unit of work.
 type Task struct {
+	// ID is short and never reused: t1, t2.
 	ID          string `json:"id"`
 	Title       string `json:"title"`
 	Description string `json:"description,omitempty"`
@@ -110,57 +124,73 @@ type Task struct {
 	// cancelled.
 	Status string `json:"status"`
 	// Owner is a name, any string; user is the operator.
-	Owner        string   `json:"owner,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// Dependencies are the ids of tasks to be completed first.
 	Dependencies []string `json:"dependencies"`
 	// Creator is a member id, operator or framework.
 	Creator string `json:"creator"`
-	Team    string `json:"team,omitempty"`
+	// Team it was made in; empty outside any.
+	Team string `json:"team,omitempty"`
 	// Reason says what blocks it, or why it failed or was cancelled.
 	Reason string `json:"reason,omitempty"`
 	// Failure is what made a task fail that was cancelled or tried again since.
 	Failure string `json:"failure,omitempty"`
 	// Result and Paths are the delivery of a completed task.
-	Result      string   `json:"result,omitempty"`
-	Paths       []string `json:"paths"`
-	CompletedBy string   `json:"completed_by,omitempty"`
+	Result string   `json:"result,omitempty"`
+	Paths  []string `json:"paths"`
+	// CompletedBy is a member id or operator.
+	CompletedBy string `json:"completed_by,omitempty"`
 	// Revision counts its reopenings.
-	Revision    int       `json:"revision"`
-	Stale       bool      `json:"stale"`
-	StaleReason string    `json:"stale_reason,omitempty"`
-	Created     time.Time `json:"created,omitzero"`
-	Updated     time.Time `json:"updated,omitzero"`
+	Revision int `json:"revision"`
+	// Stale: something it was built on was reopened.
+	Stale bool `json:"stale"`
+	// StaleReason names that.
+	StaleReason string `json:"stale_reason,omitempty"`
+	// Created and Updated are times of commits.
+	Created time.Time `json:"created,omitzero"`
+	Updated time.Time `json:"updated,omitzero"`
 }
 
 // MailCounts counts messages. What is neither consumed nor unread went to the
 // operator, acted at once, or met a member that was shut down.
 type MailCounts struct {
+	// Delivered in all.
 	Delivered int `json:"delivered"`
-	Consumed  int `json:"consumed"`
-	Unread    int `json:"unread"`
+	// Consumed by a run.
+	Consumed int `json:"consumed"`
+	// Unread and still to be consumed.
+	Unread int `json:"unread"`
 }
 
 // Message is a delivered message.
 type Message struct {
+	// ID is unique in the conversation.
 	ID string `json:"id"`
 	// Kind is brief, text, user_message, task_ready, task_notification,
 	// team_report, framework_alert or control.
 	Kind string `json:"kind"`
 	// From and To are display names, or operator, framework, user; the ids are
 	// member ids, or the same words.
-	From   string    `json:"from"`
-	FromID string    `json:"from_id"`
-	To     string    `json:"to"`
-	ToID   string    `json:"to_id"`
-	Time   time.Time `json:"time,omitzero"`
+	From   string `json:"from"`
+	FromID string `json:"from_id"`
+	To     string `json:"to"`
+	ToID   string `json:"to_id"`
+	// Time of delivery.
+	Time time.Time `json:"time,omitzero"`
 	// Version of the commit that delivered it.
 	Version uint64 `json:"version"`
 	Text
-	ReplyTo      string `json:"reply_to,omitempty"`
-	WaitForReply bool   `json:"wait_for_reply,omitempty"`
+	// ReplyTo is the message that this one answers.
+	ReplyTo string `json:"reply_to,omitempty"`
+	// WaitForReply: the sender sleeps until it is answered.
+	WaitForReply bool `json:"wait_for_reply,omitempty"`
 	// Mode is interrupt, steer or queue, when the operator chose.
-	Mode  string `json:"mode,omitempty"`
+	Mode string `json:"mode,omitempty"`
+	// Topic of a notification, such as task.completed.
 	Topic string `json:"topic,omitempty"`
-	Task  string `json:"task,omitempty"`
+	// Task it concerns.
+	Task string `json:"task,omitempty"`
+	// About is an earlier message that the framework speaks of.
 	About string `json:"about,omitempty"`
 	// State is unread, consumed, or sent for what no run will consume: mail to
 	// the operator, control mail, and mail of a member that was shut down.
@@ -175,40 +205,49 @@ type Message struct {
 
 // Text is a text, or where it lies when it is too long for the log.
 type Text struct {
-	Text string   `json:"text,omitempty"`
+	// Text itself, when it is short enough for the log.
+	Text string `json:"text,omitempty"`
+	// Blob is where a longer text lies.
 	Blob *BlobRef `json:"blob,omitempty"`
 }
 
 // BlobRef is the address of bytes in the object store.
 type BlobRef struct {
+	// SHA256 in lower-case hexadecimal.
 	SHA256 string `json:"sha256"`
-	Size   uint64 `json:"size"`
+	// Size in bytes.
+	Size uint64 `json:"size"`
 }
 
 // Answer is the Lead's word to the operator, and the version that holds it.
 type Answer struct {
+	// Version of the commit that holds it.
 	Version uint64 `json:"version"`
 	Text
 }
 
 // Run is one turn of a member.
 type Run struct {
+	// ID is unique in the conversation.
 	ID string `json:"id"`
 	// Member is the display name.
-	Member   string `json:"member"`
+	Member string `json:"member"`
+	// MemberID is the short id.
 	MemberID string `json:"member_id"`
 	// Status is open, suspended or finished.
 	Status string `json:"status"`
 	// From and To are the versions of its first and last event.
-	From     uint64    `json:"from"`
-	To       uint64    `json:"to,omitempty"`
+	From uint64 `json:"from"`
+	To   uint64 `json:"to,omitempty"`
+	// Started and Finished are times of commits.
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
 	// Consumed are the messages that started it.
 	Consumed []string `json:"consumed"`
 	// AgentHash is what it is pinned to.
 	AgentHash string `json:"agent_hash"`
-	Steps     int    `json:"steps"`
+	// Steps begun: a model call and the tool calls it asked for.
+	Steps int `json:"steps"`
 	// Calls counts model calls begun, FailedCalls those without a reply.
 	Calls       int `json:"calls"`
 	FailedCalls int `json:"failed_calls"`
@@ -221,29 +260,38 @@ type Run struct {
 	// Reason is open, completed, idle, waiting, interrupted, cancelled, failed
 	// or out_of_budget.
 	Reason string `json:"reason"`
+	// Code and Detail of a failure; docs/errors.md lists the codes.
 	Code   string `json:"code,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	// Undelivered tasks were in progress when it ended.
 	Undelivered []string `json:"undelivered"`
-	Usage       Usage    `json:"usage"`
+	// Usage of its model calls.
+	Usage Usage `json:"usage"`
 }
 
 // Usage is a sum over model calls that were answered.
 type Usage struct {
-	Calls        uint64 `json:"calls"`
-	InputTokens  uint64 `json:"input_tokens"`
+	// Calls that were answered.
+	Calls uint64 `json:"calls"`
+	// InputTokens, those served from a cache among them.
+	InputTokens uint64 `json:"input_tokens"`
+	// OutputTokens, reasoning among them.
 	OutputTokens uint64 `json:"output_tokens"`
+	// CachedTokens are the part of the input that a cache served.
 	CachedTokens uint64 `json:"cached_tokens"`
 	// EstimatedCalls had no figures from the server.
 	EstimatedCalls uint64 `json:"estimated_calls"`
-	Cost           Money  `json:"cost"`
+	// Cost by the installation's prices; 0 where no price is known.
+	Cost Money `json:"cost"`
 }
 
 // UsageReport is a conversation's usage: the total and its parts.
 type UsageReport struct {
 	Usage
+	// Members that used anything, by id.
 	Members []MemberUsage `json:"members"`
-	Models  []ModelUsage  `json:"models"`
+	// Models by name, as the servers gave it.
+	Models []ModelUsage `json:"models"`
 }
 
 // MemberUsage is what a member used.
@@ -262,9 +310,11 @@ type ModelUsage struct {
 // File is a file of a member's workspace as it stands.
 type File struct {
 	// Member is the display name.
-	Member   string `json:"member"`
+	Member string `json:"member"`
+	// MemberID is the short id.
 	MemberID string `json:"member_id"`
-	Path     string `json:"path"`
+	// Path within the member's workspace.
+	Path string `json:"path"`
 	BlobRef
 	// Version and time of the commit that wrote it.
 	Version uint64    `json:"version"`
