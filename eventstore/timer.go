@@ -1,9 +1,11 @@
 package eventstore
 
 import (
+	"context"
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -41,4 +43,36 @@ func TimerEnvelope(key domain.Key, timer string, due time.Time) (Envelope, error
 		Header: map[string]string{HeaderContentType: ContentTypeProtobuf, HeaderID: id},
 		Data:   data,
 	}, nil
+}
+
+// ArmTimer implements Timers: a scheduled message. The server's client cuts
+// the time to seconds, so the headers are set by hand.
+func (j *JetStream) ArmTimer(ctx context.Context, key domain.Key, timer string, due time.Time) error {
+	e, err := TimerEnvelope(key, timer, due)
+	if err != nil {
+		return err
+	}
+	h := toHeader(e.Header)
+	h.Set("Nats-Schedule", "@at "+due.UTC().Format(time.RFC3339Nano))
+	h.Set("Nats-Schedule-Target", dueSubject(key, timer))
+	h.Set("Nats-Schedule-TTL", dueTTL.String())
+	err = persist(ctx, func() error {
+		_, err := j.publish(ctx, &nats.Msg{Subject: timerSubject(key, timer), Header: h, Data: e.Data})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("arm timer %q of %s: %w", timer, key, err)
+	}
+	return nil
+}
+
+// CancelTimer implements Timers.
+func (j *JetStream) CancelTimer(ctx context.Context, key domain.Key, timer string) error {
+	if err := CheckTimer(key, timer); err != nil {
+		return err
+	}
+	if err := j.purge(ctx, StreamTimers, timerSubject(key, timer)); err != nil {
+		return fmt.Errorf("cancel timer %q of %s: %w", timer, key, err)
+	}
+	return nil
 }

@@ -56,7 +56,7 @@ func nextText(t *testing.T, r eventstore.Receiver, want string) eventstore.Deliv
 	t.Helper()
 	d := next(t, r)
 	if got := string(d.Envelope().Data); got != want {
-		t.Fatalf("received %q, want %q", got, want)
+		t.Fatalf("received %.60q, want %q", got, want)
 	}
 	return d
 }
@@ -132,7 +132,7 @@ var inboxCases = []Case{
 		nothingBefore(t, s, r, key)
 	}},
 	{"what is refused at the door", func(t *testing.T, s Store) {
-		key := newKey()
+		key := keyIn(newPartition())
 		for what, e := range map[string]eventstore.Envelope{
 			"a wildcard":     {Key: key, To: "*"},
 			"a display name": {Key: key, To: "Backend Dev"},

@@ -83,29 +83,34 @@ var leaseCases = []Case{
 		}
 	}},
 	{"a lease lapses unless renewed", func(t *testing.T, s Store) {
-		p := newPartition()
-		l := claim(t, s, "n1", p)
-		start, renewals := time.Now(), 0
-		for time.Since(start) < eventstore.LeaseTTL*3/2 {
-			if _, err := s.Claim(t.Context(), "n2", p); !errors.Is(err, eventstore.ErrHeld) {
-				t.Fatalf("claim after %v and %d renewals: %v", time.Since(start), renewals, err)
-			}
+		kept, left := newPartition(), newPartition()
+		l, gone := claim(t, s, "n1", kept), claim(t, s, "n1", left)
+		start := time.Now()
+		var other eventstore.Lease
+		for other.Epoch == 0 {
 			if err := s.Renew(t.Context(), l); err != nil {
 				t.Fatal(err)
 			}
-			renewals++
-			pause(t, eventstore.LeaseTTL/5)
-		}
-		var other eventstore.Lease
-		eventually(t, "the lease lapses", func() bool {
+			if _, err := s.Claim(t.Context(), "n2", kept); !errors.Is(err, eventstore.ErrHeld) {
+				t.Fatalf("claim of a renewed lease after %v: %v", time.Since(start), err)
+			}
 			var err error
-			other, err = s.Claim(t.Context(), "n2", p)
-			return err == nil
-		})
-		if other.Epoch <= l.Epoch {
-			t.Fatalf("epoch %d after %d", other.Epoch, l.Epoch)
+			other, err = s.Claim(t.Context(), "n2", left)
+			if err != nil && !errors.Is(err, eventstore.ErrHeld) {
+				t.Fatal(err)
+			}
+			if time.Since(start) > patience {
+				t.Fatalf("the lease has not lapsed after %v", patience)
+			}
+			pause(t, eventstore.LeaseTTL/20)
 		}
-		if err := s.Renew(t.Context(), l); !errors.Is(err, eventstore.ErrPartitionLost) {
+		if d := time.Since(start); d < eventstore.LeaseTTL {
+			t.Fatalf("the lease lapsed after %v", d)
+		}
+		if other.Epoch <= gone.Epoch {
+			t.Fatalf("epoch %d after %d", other.Epoch, gone.Epoch)
+		}
+		if err := s.Renew(t.Context(), gone); !errors.Is(err, eventstore.ErrPartitionLost) {
 			t.Fatalf("renewal of a lapsed lease: %v", err)
 		}
 	}},

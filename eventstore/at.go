@@ -1,0 +1,182 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// At implements Log.
+func (j *JetStream) At(ctx context.Context, key domain.Key, versions []uint64) (map[uint64]*rollcallv1.Commit, error) {
+	found := make(map[uint64]*rollcallv1.Commit, len(versions))
+	wanted := slices.Compact(slices.Sorted(slices.Values(versions)))
+	s := &search{j: j, ctx: ctx, key: key, subject: EventSubject(key), found: found}
+	for _, v := range wanted {
+		if found[v] != nil {
+			continue
+		}
+		if raw, ok := j.recent.get(key, v); ok {
+			c, err := domain.Unseal(raw)
+			if err != nil {
+				return nil, fmt.Errorf("version %d of %s: %w", v, key, err)
+			}
+			found[v] = c
+			continue
+		}
+		if err := s.find(v); err != nil {
+			return nil, fmt.Errorf("version %d of %s: %w", v, key, err)
+		}
+	}
+	for v := range found {
+		if _, ok := slices.BinarySearch(wanted, v); !ok {
+			delete(found, v)
+		}
+	}
+	return found, nil
+}
+
+// search looks for versions in the stream: sequences of a conversation rise
+// with its versions, so it halves the range between two known places until
+// what is left is one batch.
+type search struct {
+	j       *JetStream
+	ctx     context.Context
+	key     domain.Key
+	subject string
+	found   map[uint64]*rollcallv1.Commit
+}
+
+func (s *search) find(version uint64) error {
+	if version == 0 {
+		return ErrNotFound
+	}
+	below, above, ok := s.j.recent.around(s.key, version)
+	if !ok {
+		last, exists, err := s.lastCommit()
+		if err != nil {
+			return err
+		}
+		if !exists || version > last.version {
+			return ErrNotFound
+		}
+		above = last
+	}
+	for s.found[version] == nil {
+		if above.version-below.version <= batchMessages {
+			return s.scan(below, version)
+		}
+		mid := below.seq + (above.seq-below.seq)/2
+		m, err := s.probe(mid)
+		switch {
+		case err != nil:
+			return err
+		case m.version >= above.version:
+			// Nothing of this conversation between mid and above.
+			above.seq = mid
+			if above.seq <= below.seq+1 {
+				return domain.ErrGap
+			}
+		case m.version >= version:
+			above = m
+		default:
+			below = m
+		}
+	}
+	return nil
+}
+
+// scan reads on from a known place until it meets the version.
+func (s *search) scan(below mark, version uint64) error {
+	for next := below.seq + 1; ; {
+		n, err := s.read(getRequest{Seq: next, NextFor: s.subject, Batch: batchMessages}, func(m mark) { next = m.seq + 1 })
+		if err != nil {
+			return err
+		}
+		if s.found[version] != nil {
+			return nil
+		}
+		if n == 0 {
+			return domain.ErrGap
+		}
+	}
+}
+
+// probe reads the first commit at or after a sequence.
+func (s *search) probe(seq uint64) (at mark, err error) {
+	for at.version == 0 {
+		n, err := s.read(getRequest{Seq: seq, NextFor: s.subject, Batch: 1}, func(m mark) { at, seq = m, m.seq+1 })
+		if err != nil {
+			return at, err
+		}
+		if n == 0 {
+			return at, domain.ErrGap
+		}
+	}
+	return at, nil
+}
+
+// read gets messages and keeps the commits among them. Each passes seen, those
+// that are no commit with version 0. When a replica has nothing, the leader is
+// asked.
+func (s *search) read(q getRequest, seen func(mark)) (int, error) {
+	keep := func(m stored) error {
+		c, err := openCommit(m)
+		if errors.Is(err, domain.ErrNotCommit) {
+			seen(mark{0, m.seq})
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("stream sequence %d: %w", m.seq, err)
+		}
+		s.found[c.GetVersion()] = c
+		s.j.recent.add(Recorded{Key: s.key, Seq: m.seq, Commit: c, Raw: m.data})
+		seen(mark{c.GetVersion(), m.seq})
+		return nil
+	}
+	n, err := s.j.directGet(s.ctx, StreamEvents, q, keep)
+	if n > 0 && err == nil || err != nil && !passing(err) && !broken(err) {
+		return n, err
+	}
+	q.Batch = 0
+	var m stored
+	var ok bool
+	err = persist(s.ctx, func() (err error) {
+		m, ok, err = s.j.leaderGet(s.ctx, StreamEvents, q)
+		return err
+	})
+	if err != nil || !ok {
+		return 0, err
+	}
+	return 1, keep(m)
+}
+
+// lastCommit finds the newest commit, and reports whether there is one. A
+// message behind it that is no commit hides it from a look at the last
+// message alone; then the log is read through.
+func (s *search) lastCommit() (last mark, ok bool, err error) {
+	var m stored
+	err = persist(s.ctx, func() (err error) {
+		m, ok, err = s.j.leaderGet(s.ctx, StreamEvents, getRequest{LastFor: s.subject})
+		return err
+	})
+	if err != nil || !ok {
+		return last, false, err
+	}
+	c, err := openCommit(m)
+	if err == nil {
+		s.found[c.GetVersion()] = c
+		return mark{c.GetVersion(), m.seq}, true, nil
+	}
+	if !errors.Is(err, domain.ErrNotCommit) {
+		return last, false, err
+	}
+	err = s.j.Load(s.ctx, s.key, Position{}, func(r Recorded) error {
+		last, ok = mark{r.Commit.GetVersion(), r.Seq}, true
+		return nil
+	})
+	return last, last.version > 0, err
+}

@@ -1,0 +1,93 @@
+package eventstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Bounds of one batch: what the connection holds at a time.
+const (
+	batchMessages = 256
+	batchBytes    = 4 << 20
+)
+
+// directGet reads messages from any replica: those of q.NextFor from q.Seq on,
+// at most a batch of them. It returns how many there were; a replica that lags
+// may have fewer than the leader. There is no consumer behind it.
+func (j *JetStream) directGet(ctx context.Context, stream string, q getRequest, fn func(stored) error) (int, error) {
+	q.MaxBytes = batchBytes
+	body, err := json.Marshal(q)
+	if err != nil {
+		return 0, err
+	}
+	sub, err := j.nc.SubscribeSync(j.nc.NewInbox())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, sub.Subject, body); err != nil {
+		return 0, err
+	}
+	for n := 0; ; n++ {
+		m, err := j.nextMsg(ctx, sub)
+		if err != nil {
+			return n, fmt.Errorf("read from %s: %w", stream, err)
+		}
+		s, end, err := parseDirect(m)
+		if end || err != nil {
+			return n, err
+		}
+		if err := fn(s); err != nil {
+			return n + 1, err
+		}
+	}
+}
+
+// nextMsg waits for a message, at most tryTimeout.
+func (j *JetStream) nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
+	try, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	m, err := sub.NextMsgWithContext(try)
+	if err != nil && ctx.Err() == nil && try.Err() != nil {
+		err = nats.ErrTimeout
+	}
+	return m, err
+}
+
+// parseDirect reads one answer of a direct get. end is set by the one that
+// says that there is no more. The server appends its headers behind those of
+// the message, so the last one of a name is the server's.
+func parseDirect(m *nats.Msg) (s stored, end bool, err error) {
+	seq := lastHeader(m.Header, "Nats-Sequence")
+	if seq == "" {
+		switch status := m.Header.Get("Status"); status {
+		case "204", "404":
+			return stored{}, true, nil
+		case "503":
+			return stored{}, true, nats.ErrNoResponders
+		default:
+			return stored{}, true, fmt.Errorf("direct get: status %s %s", status, m.Header.Get("Description"))
+		}
+	}
+	s = stored{subject: lastHeader(m.Header, "Nats-Subject"), header: m.Header, data: m.Data}
+	if s.seq, err = strconv.ParseUint(seq, 10, 64); err != nil {
+		return stored{}, true, fmt.Errorf("direct get: sequence %q: %w", seq, err)
+	}
+	if s.time, err = time.Parse(time.RFC3339Nano, lastHeader(m.Header, "Nats-Time-Stamp")); err != nil {
+		return stored{}, true, fmt.Errorf("direct get: %w", err)
+	}
+	return s, false, nil
+}
+
+func lastHeader(h nats.Header, name string) string {
+	v := h.Values(name)
+	if len(v) == 0 {
+		return ""
+	}
+	return v[len(v)-1]
+}

@@ -1,0 +1,143 @@
+package eventstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rollcall-dev/rollcall/domain"
+)
+
+// followIdle is how long a follower's consumer outlives a lost follower.
+const followIdle = 30 * time.Second
+
+// Follow implements Log, by an ordered consumer. When the server goes away it
+// goes on from where it was as soon as it is back.
+func (j *JetStream) Follow(ctx context.Context, seq uint64, fn func(Recorded) error, skipped func(uint64, string, error)) error {
+	f := &follower{j: j, seq: seq, fn: fn, skipped: skipped}
+	for wait := newBackoff(); ; {
+		from := f.seq
+		err := f.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case f.failed != nil:
+			return f.failed
+		case errors.Is(err, nats.ErrConnectionClosed):
+			return fmt.Errorf("follow the log after sequence %d: %w", f.seq, err)
+		}
+		j.log.Debug("following the log again", "after", f.seq, "because", err)
+		if f.seq > from {
+			wait = newBackoff()
+		}
+		if wait.sleep(ctx) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+type follower struct {
+	j       *JetStream
+	seq     uint64
+	fn      func(Recorded) error
+	skipped func(uint64, string, error)
+	// failed is the error of fn, which ends everything.
+	failed error
+}
+
+func (f *follower) run(ctx context.Context) error {
+	c, err := f.j.js.OrderedConsumer(ctx, StreamEvents, jetstream.OrderedConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       f.seq + 1,
+		InactiveThreshold: followIdle,
+		MaxResetAttempts:  -1,
+	})
+	if err != nil {
+		return err
+	}
+	defer f.drop(c)
+	it, err := c.Messages()
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	for {
+		m, err := it.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return err
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
+		if err := f.take(stored{subject: m.Subject(), seq: meta.Sequence.Stream, time: meta.Timestamp, header: m.Headers(), data: m.Data()}); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *follower) take(m stored) error {
+	if m.seq <= f.seq {
+		return nil
+	}
+	key, err := ParseEventSubject(m.subject)
+	rec := Recorded{Key: key, Seq: m.seq, Raw: m.data}
+	if err == nil {
+		rec.Commit, err = openCommit(m)
+	}
+	if err != nil {
+		f.seq = m.seq
+		if f.skipped != nil {
+			f.skipped(m.seq, m.subject, err)
+		}
+		return nil
+	}
+	if f.failed = f.fn(rec); f.failed != nil {
+		return f.failed
+	}
+	f.seq = m.seq
+	return nil
+}
+
+// drop deletes the consumer at once: the server allows only so many.
+func (f *follower) drop(c jetstream.Consumer) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if info := c.CachedInfo(); info != nil {
+		_ = f.j.js.DeleteConsumer(ctx, StreamEvents, info.Name)
+	}
+}
+
+// LastSeq implements Log.
+func (j *JetStream) LastSeq(ctx context.Context) (uint64, error) {
+	s, err := j.js.Stream(ctx, StreamEvents)
+	if err != nil {
+		return 0, fmt.Errorf("last sequence of the log: %w", err)
+	}
+	return s.CachedInfo().State.LastSeq, nil
+}
+
+// Conversations implements Log.
+func (j *JetStream) Conversations(ctx context.Context, partitions []int) ([]domain.Key, error) {
+	s, err := j.js.Stream(ctx, StreamEvents)
+	if err != nil {
+		return nil, fmt.Errorf("list conversations: %w", err)
+	}
+	var keys []domain.Key
+	for _, p := range partitions {
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(eventsOf(p)))
+		if err != nil {
+			return nil, fmt.Errorf("list conversations of partition %d: %w", p, err)
+		}
+		for subject := range info.State.Subjects {
+			if k, err := ParseEventSubject(subject); err == nil {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys, nil
+}

@@ -1,0 +1,38 @@
+package natsd
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// logger turns the server's lines into slog records. What the server calls a
+// notice is debug to a user of Rollcall.
+type logger struct {
+	log *slog.Logger
+	// fatal holds the first line after which the server gives up.
+	fatal chan string
+}
+
+func (l *logger) at(emit func(*slog.Logger, string), format string, v []any) {
+	if l.log != nil {
+		emit(l.log.With("from", "nats-server"), fmt.Sprintf(format, v...))
+	}
+}
+
+func debug(l *slog.Logger, s string) { l.Debug(s) }
+func warn(l *slog.Logger, s string)  { l.Warn(s) }
+func fail(l *slog.Logger, s string)  { l.Error(s) }
+
+func (l *logger) Noticef(format string, v ...any) { l.at(debug, format, v) }
+func (l *logger) Debugf(format string, v ...any)  { l.at(debug, format, v) }
+func (l *logger) Tracef(format string, v ...any)  { l.at(debug, format, v) }
+func (l *logger) Warnf(format string, v ...any)   { l.at(warn, format, v) }
+func (l *logger) Errorf(format string, v ...any)  { l.at(fail, format, v) }
+
+func (l *logger) Fatalf(format string, v ...any) {
+	l.at(fail, format, v)
+	select {
+	case l.fatal <- fmt.Sprintf(format, v...):
+	default:
+	}
+}

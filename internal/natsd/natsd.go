@@ -1,0 +1,194 @@
+// Package natsd runs a NATS server with JetStream inside the process, so that
+// nobody has to install one.
+//
+// It owns the data directory while it runs: see Lock. Read next: lock.go.
+package natsd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Config says how a server runs. The zero value of every field but Dir is
+// usable.
+type Config struct {
+	// Dir is the data directory. It is made when missing; the streams lie in
+	// Dir/jetstream.
+	Dir string
+	// Name of the server; required in a cluster, where it must be unique.
+	Name string
+	// Host to listen on, 127.0.0.1 by default.
+	Host string
+	// Port to listen on: -1 takes a free one, 0 listens on none at all and
+	// leaves Connect as the only way in.
+	Port int
+	// Token that clients must show; empty asks for none.
+	Token string
+	// SyncAlways makes every write durable against a power cut before it is
+	// acknowledged.
+	SyncAlways bool
+	// SyncInterval is how often writes are flushed without SyncAlways; the
+	// server's own default is two minutes.
+	SyncInterval time.Duration
+	// Cluster joins the server to others; nil stands alone.
+	Cluster *Cluster
+	// Log takes the server's lines: its notices as debug. nil drops them.
+	Log *slog.Logger
+}
+
+// Cluster says how servers find each other.
+type Cluster struct {
+	Name string
+	// Host and Port to listen on for other servers.
+	Host string
+	Port int
+	// Routes are "host:port" of other servers.
+	Routes []string
+}
+
+// Server is a running server. It owns the server's goroutines until Shutdown.
+type Server struct {
+	// URL for clients, with the token; empty when it does not listen.
+	URL string
+
+	token string
+	inner *server.Server
+	lock  *Lock
+}
+
+// readyTimeout bounds the wait for the server to accept connections: long
+// enough to recover a big store.
+const readyTimeout = 2 * time.Minute
+
+// maxStore is what the streams may reserve. It only keeps the server from
+// refusing on a small disk what is never filled; a full disk fails by itself.
+const maxStore = 1 << 40
+
+// Start locks the directory, starts a server in it and waits until it accepts
+// connections. A directory in use is a *domain.Refusal.
+func Start(cfg Config) (*Server, error) {
+	lock, err := LockDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(cfg)
+	if err != nil {
+		lock.Unlock()
+		return nil, fmt.Errorf("start the embedded NATS server in %s: %w", cfg.Dir, err)
+	}
+	s.lock = lock
+	return s, nil
+}
+
+func start(cfg Config) (*Server, error) {
+	opts := options(cfg)
+	inner, err := server.NewServer(opts)
+	if err != nil {
+		return nil, err
+	}
+	log := &logger{log: cfg.Log, fatal: make(chan string, 1)}
+	inner.SetLoggerV2(log, false, false, false)
+	go inner.Start()
+	if err := ready(inner, log); err != nil {
+		inner.Shutdown()
+		inner.WaitForShutdown()
+		return nil, err
+	}
+	s := &Server{inner: inner, token: cfg.Token}
+	if !opts.DontListen {
+		s.URL = clientURL(inner.ClientURL(), cfg.Token)
+	}
+	return s, nil
+}
+
+func options(cfg Config) *server.Options {
+	opts := &server.Options{
+		ServerName:        cfg.Name,
+		Host:              cmp.Or(cfg.Host, "127.0.0.1"),
+		Port:              cfg.Port,
+		DontListen:        cfg.Port == 0,
+		Authorization:     cfg.Token,
+		JetStream:         true,
+		StoreDir:          cfg.Dir,
+		JetStreamMaxStore: maxStore,
+		SyncAlways:        cfg.SyncAlways,
+		SyncInterval:      cfg.SyncInterval,
+		NoSigs:            true,
+	}
+	if c := cfg.Cluster; c != nil {
+		opts.Cluster = server.ClusterOpts{Name: c.Name, Host: cmp.Or(c.Host, "127.0.0.1"), Port: c.Port}
+		for _, r := range c.Routes {
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: r})
+		}
+	}
+	return opts
+}
+
+// ready waits for the server, or for the line in which it says why it cannot.
+func ready(inner *server.Server, log *logger) error {
+	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
+		if inner.ReadyForConnections(100 * time.Millisecond) {
+			return nil
+		}
+		select {
+		case why := <-log.fatal:
+			return errors.New(why)
+		default:
+		}
+		if !inner.Running() {
+			return errors.New("the server stopped")
+		}
+	}
+	return fmt.Errorf("not ready within %v", readyTimeout)
+}
+
+func clientURL(raw, token string) string {
+	u, err := url.Parse(raw)
+	if err != nil || token == "" {
+		return raw
+	}
+	u.User = url.User(token)
+	return u.String()
+}
+
+// Connect connects inside the process, without a socket. The connection comes
+// back by itself only while the server runs.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	opts = append([]nats.Option{nats.InProcessServer(s.inner), nats.Token(s.token)}, opts...)
+	nc, err := nats.Connect("", opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the embedded NATS server: %w", err)
+	}
+	return nc, nil
+}
+
+// Reachable reports whether JetStream runs; it does not when its disk is full
+// or broken.
+func (s *Server) Reachable() bool { return s.inner.JetStreamEnabled() }
+
+// Shutdown stops the server, waits until its files are closed and unlocks the
+// directory. It may be called more than once.
+func (s *Server) Shutdown() {
+	s.inner.Shutdown()
+	s.inner.WaitForShutdown()
+	s.lock.Unlock()
+}
+
+// StreamsDir is where the streams of a data directory lie.
+func StreamsDir(dir string) string { return filepath.Join(dir, server.JetStreamStoreDir) }
+
+func makeDir(dir string) error {
+	if dir == "" {
+		return errors.New("no data directory is named")
+	}
+	return os.MkdirAll(dir, 0o700)
+}
