@@ -3,6 +3,13 @@
 // One Call is one HTTP request: it never retries by itself, because every
 // attempt is an event in the log. Package scripted is a model server for
 // demos and tests that speaks the same API.
+//
+// Real servers take liberties with the API. They are met in this order:
+// transport.go and frames.go turn any answer into well-formed events,
+// chunk.go mends each event, go-openai decodes it, accumulate.go puts the
+// pieces of a reply together, and fault.go names what went wrong. encode.go
+// writes the request; gate.go holds all callers of one account back while the
+// server asks for it.
 package model
 
 import (
@@ -18,6 +25,9 @@ type Message struct {
 	// Role is system, user, assistant or tool.
 	Role    string
 	Content string
+	// Reasoning of an assistant message, as its Reply had it. It is sent back
+	// only to the models that demand it, and only within the open turn.
+	Reasoning string
 	// Calls of an assistant message.
 	Calls []*rollcallv1.ToolCall
 	// CallID is the call that a tool message answers.
@@ -29,6 +39,9 @@ type Request struct {
 	Model    string
 	Messages []Message
 	Tools    []*rollcallv1.ToolDefinition
+	// Plain leaves out the wish for usage figures (stream_options), which some
+	// servers refuse. A Client sets it by itself once a server has done so.
+	Plain bool
 }
 
 // Caller says on whose behalf a request is made; it travels in HTTP headers
@@ -42,15 +55,28 @@ type Caller struct {
 
 // Reply is a complete answer: a finish reason was seen.
 type Reply struct {
-	Text      string
+	Text string
+	// Reasoning is what the model thought aloud; it is never the answer.
 	Reasoning string
-	Calls     []*rollcallv1.ToolCall
-	// Finish as the server said it. "length" and "content_filter" replies carry
+	// Calls have ids that are unique in the request's history and this reply.
+	// Arguments are as the model wrote them and may be invalid; names may be
+	// unknown. The run answers both with an error that the model can mend.
+	Calls []*rollcallv1.ToolCall
+	// Finish as the server said it, except that the words for "too long" and
+	// "filtered" are always "length" and "content_filter". Such replies carry
 	// no calls: a cut reply runs no tool.
 	Finish string
 	Usage  *rollcallv1.Usage
 	Model  string
+	// RequestHash is the lower-case hexadecimal SHA-256 of the body that was
+	// sent; see Matches.
+	RequestHash string
 }
+
+// Empty reports a reply that says nothing and asks for nothing. It is only
+// given after tool results, where it ends the turn in silence; in answer to
+// mail it is an error, model-empty.
+func (r Reply) Empty() bool { return r.Text == "" && len(r.Calls) == 0 }
 
 // Client calls a model.
 type Client interface {
@@ -59,10 +85,36 @@ type Client interface {
 	Call(ctx context.Context, from Caller, req Request, onText func(string)) (Reply, error)
 }
 
-// Error is a call without a complete answer.
+// Codes of an Error. They are stable: the log, the screens and docs/errors.md
+// carry them.
+const (
+	// CodeUnreachable: no connection, or it broke before an answer came.
+	CodeUnreachable = "model-unreachable"
+	// CodeKeyRefused: the server does not accept the key.
+	CodeKeyRefused = "model-key-refused"
+	// CodeRateLimited: too many requests at the moment.
+	CodeRateLimited = "model-rate-limited"
+	// CodeQuota: the account has nothing left; waiting does not help.
+	CodeQuota = "model-quota"
+	// CodeCut: the answer ended without a finish reason.
+	CodeCut = "model-cut"
+	// CodeTimeout: the server was silent, or slow, for too long.
+	CodeTimeout = "model-timeout"
+	// CodeRefused: the server does not accept the request.
+	CodeRefused = "model-refused"
+	// CodeContextTooLong: the request does not fit into the model's context.
+	CodeContextTooLong = "model-context-too-long"
+	// CodeServerError: the server failed.
+	CodeServerError = "model-server-error"
+	// CodeProtocol: the answer is not one of the API.
+	CodeProtocol = "model-protocol"
+	// CodeEmpty: the answer holds neither text nor a tool call.
+	CodeEmpty = "model-empty"
+)
+
+// Error is a call without a complete answer. It never holds the key.
 type Error struct {
-	// Code is stable: model-unreachable, model-key-refused, model-rate-limited,
-	// model-quota, model-cut, model-timeout, model-refused, model-server-error, model-protocol.
+	// Code is one of the Code constants.
 	Code string
 	// Transient is true when the same request may succeed later.
 	Transient bool
@@ -73,6 +125,8 @@ type Error struct {
 	What   string
 	Why    string
 	Try    string
+	// RequestHash is as in Reply; empty when nothing was sent.
+	RequestHash string
 }
 
 func (e *Error) Error() string {
