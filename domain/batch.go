@@ -1,60 +1,17 @@
 package domain
 
 import (
-	"errors"
+	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-var errTodo = errors.New("not yet written")
-
-// Rules are what a node brings to decisions: code and settings, no state.
-type Rules struct {
-	// Contracts by name.
-	Contracts map[string]Contract
-	// Tools are the external tools of this node.
-	Tools        []*rollcallv1.ToolDefinition
-	DefaultModel string
-	// Prices by model name.
-	Prices map[string]Price
-	Limits Limits
-}
-
-// Price of a model, in millionths of the currency a million tokens.
-type Price struct {
-	Input, Cached, Output uint64
-}
-
-// Limits of the runtime; a zero field means the default.
-type Limits struct {
-	// Members alive in a conversation at once, the Lead included; default 64.
-	Members int
-	// Tasks a conversation; default 2000.
-	Tasks int
-	// Steps a run where neither conversation nor agent type says otherwise; default 50.
-	Steps int
-	// Attempts a step before the run fails; default 6.
-	Attempts int
-	// Resumes a run after lost nodes before it fails; default 10.
-	Resumes int
-	// Reports to the Lead without a word of the operator; default 20.
-	Reports int
-}
-
-// Contract is a set of coordination tools.
-type Contract interface {
-	Name() string
-	Tools(role rollcallv1.MemberRole) []*rollcallv1.ToolDefinition
-	Instructions(role rollcallv1.MemberRole) string
-	// CheckTeam refuses a prepared team that the contract cannot work with.
-	CheckTeam(members []*rollcallv1.MemberSpec) *Refusal
-	// Call executes one call of a coordination tool. A refusal is shown to the
-	// model as the call's error, and then nothing changed.
-	Call(d *Decision, call *rollcallv1.ToolCall) (output string, refusal *Refusal)
-}
-
-// Stamp is what a commit carries from outside: the decision itself knows no clock.
+// Stamp is what a commit carries from outside: a decision itself knows no
+// clock and makes no ids that are unique beyond its conversation.
 type Stamp struct {
 	Time     time.Time
 	Node     string
@@ -62,90 +19,99 @@ type Stamp struct {
 	CommitID string
 }
 
-// Batch collects the events of one commit.
-type Batch struct{}
-
-// Decision is one command, or one tool call of it, being decided.
-type Decision struct{}
+// Batch decides commands in order and collects their events into one commit.
+// Each event changes the state as it is emitted. When the commit is not
+// appended, the state is worth nothing: throw it away and load it again.
+type Batch struct {
+	s      *State
+	r      *Rules
+	limits Limits
+	commit *rollcallv1.Commit
+	size   int
+}
 
 // Result is what an accepted command came to.
 type Result struct {
-	// Version of the commit that holds the effect. When the command had none,
+	// Version of the commit that holds the effect; when the command had none,
 	// the version of the state.
 	Version uint64
 	// Subject is the message, task or member the command made, if any.
 	Subject string
-	// Duplicate: the same command id had its effect before.
+	// Duplicate: a command of this id had its effect before.
 	Duplicate bool
 }
 
-// Begin starts a batch. It refuses an epoch lower than the state's.
-func (s *State) Begin(r *Rules, st Stamp) (*Batch, error) { return nil, errTodo }
+// Begin starts a batch on the state. It refuses an epoch lower than the
+// state's: another node has taken over.
+func (s *State) Begin(r *Rules, st Stamp) (*Batch, error) {
+	if st.Epoch < s.Epoch {
+		return nil, Refuse("stale-epoch", fmt.Sprintf("epoch %d cannot write to %s", st.Epoch, s.Key),
+			fmt.Sprintf("a node with epoch %d owns it", s.Epoch), "drop the partition")
+	}
+	at := st.Time.UTC()
+	if at.Before(s.Time) { // arrival decides, no node's clock
+		at = s.Time
+	}
+	return &Batch{
+		s: s, r: r, limits: r.Limits.withDefaults(),
+		commit: &rollcallv1.Commit{
+			Id: st.CommitID, Version: s.Version + 1, PreviousHash: s.LastHash, Time: timestamppb.New(at),
+			Node: st.Node, Epoch: st.Epoch, EvolveVersion: EvolveVersion,
+		},
+	}, nil
+}
 
-// Decide decides one command. Each event changes the state at once, so later
-// commands of the batch see it. The error is a *Refusal, and then nothing changed.
-func (b *Batch) Decide(cmd *rollcallv1.Command) (Result, error) { return Result{}, errTodo }
+// Decide decides one command. The error is a *Refusal, and then nothing
+// changed. A command whose id had its effect before does nothing again.
+func (b *Batch) Decide(cmd *rollcallv1.Command) (Result, error) {
+	if e, ok := b.s.Effect(cmd.GetId()); ok && cmd.GetId() != "" {
+		return Result{Version: e.Version, Subject: e.Subject, Duplicate: true}, nil
+	}
+	before := len(b.commit.GetEvents())
+	d := &Decision{b: b, actor: cmd.GetActor()}
+	subject, refusal := d.decide(cmd)
+	if refusal != nil {
+		b.mustNotHaveChanged(before, refusal)
+		return Result{}, refusal
+	}
+	if b.s.Opened {
+		d.advance()
+	}
+	if len(b.commit.GetEvents()) > before && cmd.GetId() != "" {
+		b.commit.CommandIds = append(b.commit.CommandIds, cmd.GetId())
+		b.commit.Subjects = append(b.commit.Subjects, subject)
+		b.s.remember(Effect{ID: cmd.GetId(), Version: b.s.Version, Subject: subject})
+	}
+	return Result{Version: b.s.Version, Subject: subject}, nil
+}
 
-// Commit is the batch as a commit, not yet sealed; nil when there is no event.
-func (b *Batch) Commit() *rollcallv1.Commit { return nil }
+// mustNotHaveChanged holds the rule that a refusal comes before the first
+// event. Breaking it is a bug that would leave half a command in the log, so
+// the conversation crashes and is rebuilt from the log instead.
+func (b *Batch) mustNotHaveChanged(before int, r *Refusal) {
+	if n := len(b.commit.GetEvents()); n != before {
+		panic(fmt.Sprintf("domain: refused after %s: %v", EventName(b.commit.GetEvents()[n-1]), r))
+	}
+}
+
+// Commit is the batch as a commit, not yet sealed; nil when nothing happened.
+func (b *Batch) Commit() *rollcallv1.Commit {
+	if len(b.commit.GetEvents()) == 0 {
+		return nil
+	}
+	return b.commit
+}
 
 // Size is about how many bytes the commit takes so far.
-func (b *Batch) Size() int { return 0 }
+func (b *Batch) Size() int { return b.size }
 
-// Committed notes the hash of a sealed and stored commit of this state's own batch.
-func (s *State) Committed(c *rollcallv1.Commit) { s.LastHash = c.GetHash() }
-
-// Evolve folds one commit into the state. It never fails; unknown events are ignored.
-func (s *State) Evolve(c *rollcallv1.Commit) {}
-
-// Marshal writes a snapshot.
-func (s *State) Marshal() ([]byte, error) { return nil, errTodo }
-
-// Unmarshal reads a snapshot.
-func Unmarshal(data []byte) (*State, error) { return nil, errTodo }
-
-// Hash is equal for equal states, however they came about.
-func (s *State) Hash() string { return "" }
-
-// Due lists the work owed: calls that are started and have no outcome. It is
-// empty exactly when the conversation is quiescent.
-func Due(s *State) []Work { return nil }
-
-// ArmedTimers lists the timers to arm in the store, after a load and after a
-// commit; arming again is harmless. Waiting for a timer is quiescent, so they
-// are not in Due.
-func ArmedTimers(s *State) []Work { return nil }
-
-// OpenRuns lists the runs that a node which just loaded the state must take up
-// with ResumeRun.
-func OpenRuns(s *State) []Work { return nil }
-
-// StepPlan is what the open model call of a member depends on; false when
-// there is none. Take it at the version that started the call.
-func (s *State) StepPlan(member string) (StepPlan, bool) { return StepPlan{}, false }
-
-// ToolPlan is what the open tool call of a member depends on; false when there
-// is none.
-func (s *State) ToolPlan(member string) (ToolPlan, bool) { return ToolPlan{}, false }
-
-// Status of the conversation: working, idle, waiting or paused.
-func (s *State) Status() string { return "idle" }
-
-// Verdict is how a conversation stands when nothing is due.
-type Verdict struct {
-	// Status is done, failed, waiting or budget; Exit is 0, 7, 6 or 8.
-	Status        string
-	Exit          int
-	Why           string
-	NeedsOperator []Need
+// emit adds an event to the commit and to the state.
+func (b *Batch) emit(m proto.Message) {
+	e := NewEvent(m)
+	if len(b.commit.GetEvents()) == 0 {
+		b.s.head(b.commit)
+	}
+	b.commit.Events = append(b.commit.Events, e)
+	b.size += proto.Size(e) + 8
+	b.s.apply(e, uint32(len(b.commit.GetEvents())-1))
 }
-
-// Need is one thing that only the operator can do.
-type Need struct {
-	// Kind is task, question or approval.
-	Kind string
-	ID   string
-}
-
-// Verdict judges the conversation; it is meaningful when Due is empty.
-func (s *State) Verdict() Verdict { return Verdict{} }

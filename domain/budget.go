@@ -1,0 +1,88 @@
+package domain
+
+import (
+	"cmp"
+	"fmt"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+func (u *Usage) add(v *rollcallv1.Usage) {
+	u.Calls++
+	u.InputTokens += v.GetInputTokens()
+	u.OutputTokens += v.GetOutputTokens()
+	u.CachedTokens += v.GetCachedTokens()
+	u.CostMicros += v.GetCostMicros()
+}
+
+func (u Usage) tokens() uint64 { return u.InputTokens + u.OutputTokens }
+
+// within reports whether another step may start under the budget.
+func (u Usage) within(b Budget) bool {
+	return (b.Tokens == 0 || u.tokens() < b.Tokens) && (b.CostMicros == 0 || u.CostMicros < b.CostMicros)
+}
+
+// spent reports whether the conversation's budget is used up.
+func (s *State) spent() bool { return !s.Used.within(s.Budget) }
+
+// outOfBudget reports whether a budget holds the member.
+func (m *Member) outOfBudget() bool {
+	return m.Held && m.LastReason == rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET
+}
+
+// overBudget says whether the run may not start another model call, and how
+// it then ends. Nothing is charged before the call; what it used is known after.
+func (d *Decision) overBudget(m *Member) (ending, bool) {
+	s := d.State()
+	end := ending{reason: rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET}
+	if s.spent() {
+		end.code, end.detail = "budget-used-up", "the conversation's budget is used up"
+		return end, true
+	}
+	var own Budget
+	if b := s.Bindings[m.Run.Agent]; b != nil {
+		own = b.Budget
+	}
+	if !m.Run.Used.within(own) {
+		end.code, end.detail = "run-budget-used-up", "the agent type's budget of a run is used up"
+		return end, true
+	}
+	steps := d.b.limits.Steps
+	if own.Steps > 0 || s.Budget.Steps > 0 {
+		steps = int(minimum(own.Steps, s.Budget.Steps))
+	}
+	if m.Run.Answered && int(m.Run.Step) >= steps {
+		end.code, end.detail = "step-limit", fmt.Sprintf("a run has at most %d steps", steps)
+		return end, true
+	}
+	return ending{}, false
+}
+
+// minimum of two limits, where zero sets none.
+func minimum(a, b uint32) uint32 { return min(cmp.Or(a, b), cmp.Or(b, a)) }
+
+// priced completes usage with its cost, where the model has a known price.
+func (d *Decision) priced(m *Member, model string, u *rollcallv1.Usage) *rollcallv1.Usage {
+	if u == nil {
+		return nil
+	}
+	priced := &rollcallv1.Usage{
+		InputTokens: u.GetInputTokens(), OutputTokens: u.GetOutputTokens(), CachedTokens: u.GetCachedTokens(),
+		Estimated: u.GetEstimated(), CostMicros: u.GetCostMicros(),
+	}
+	if priced.CostMicros > 0 {
+		return priced
+	}
+	var bound string
+	if b := d.State().Bindings[m.Run.Agent]; b != nil {
+		bound = b.Model
+	}
+	price, ok := d.b.r.Prices[bound]
+	if !ok {
+		price = d.b.r.Prices[model]
+	}
+	cached := min(priced.CachedTokens, priced.InputTokens)
+	cost := (priced.InputTokens-cached)*price.Input + cached*cmp.Or(price.Cached, price.Input) + priced.OutputTokens*price.Output
+	priced.CostMicros = (cost + 999_999) / 1_000_000
+	return priced
+}

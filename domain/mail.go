@@ -1,0 +1,185 @@
+package domain
+
+import (
+	"fmt"
+	"strings"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	messagePrefix = "msg"
+	runPrefix     = "r"
+	teamPrefix    = "team"
+)
+
+// letter is a message about to be delivered.
+type letter struct {
+	kind     rollcallv1.MailKind
+	from, to string
+	body     *rollcallv1.Body
+	replyTo  string
+	wait     bool
+	mode     rollcallv1.MailMode
+	topic    string
+	task     string
+	about    string
+}
+
+// deliver puts a message into a mailbox and ends the waits it answers.
+func (d *Decision) deliver(l letter) (id string) {
+	s := d.State()
+	id = nth(messagePrefix, s.LastMessage+1)
+	d.emit(&rollcallv1.MessageDelivered{
+		Message: id, Kind: l.kind, From: l.from, To: l.to, Body: l.body, ReplyTo: l.replyTo, WaitForReply: l.wait,
+		Mode: l.mode, Topic: l.topic, Task: l.task, About: l.about,
+	})
+	to := s.Member(l.to)
+	if to == nil || len(to.Waits) == 0 {
+		return id
+	}
+	mail := &Mail{Kind: l.kind, ReplyTo: l.replyTo}
+	var answered []string
+	for _, w := range to.Waits {
+		if answers(mail, w) {
+			answered = append(answered, w.Message)
+		}
+	}
+	for _, message := range answered {
+		d.emit(&rollcallv1.WaitEnded{Member: to.ID, Message: message, Reason: waitReplied})
+	}
+	return id
+}
+
+// Send is a message from a member to another or to the operator.
+type Send struct {
+	// To is a name: of a member, Lead, or user.
+	To      string
+	Text    string
+	ReplyTo string
+	// Wait asks to sleep until the reply. The Lead cannot.
+	Wait bool
+}
+
+// Send delivers a member's message. Its id comes back.
+func (d *Decision) Send(m Send) (id string, refusal *Refusal) {
+	s, from := d.State(), d.Caller()
+	if refusal := checkText("the message", m.Text, MaxInline); refusal != nil {
+		return "", refusal
+	}
+	if strings.TrimSpace(m.Text) == "" {
+		return "", Refuse("text-empty", "the message is not sent", "its text is empty", "say what the recipient must know or do")
+	}
+	to, refusal := d.address(m.To)
+	if refusal != nil {
+		return "", refusal
+	}
+	if to == from.ID {
+		return "", Refuse("message-to-self", "the message is not sent", "it is addressed to you", "put notes into a file; choose one of: "+d.recipients())
+	}
+	if m.ReplyTo != "" {
+		if n, ok := numbered(m.ReplyTo, messagePrefix); !ok || n > s.LastMessage {
+			return "", Refuse("message-not-found", "the message is not sent", fmt.Sprintf("reply_to names %q, which is no message of this conversation", cut(m.ReplyTo, 100)),
+				"take the id from the mail that you answer, such as msg1, or leave reply_to out")
+		}
+	}
+	if m.Wait && from.IsLead() {
+		return "", Refuse("wait-refused", "the message is not sent", "the Lead does not wait for replies",
+			"send it without wait_for_reply and end your turn: the answer wakes you")
+	}
+	return d.deliver(letter{
+		kind: rollcallv1.MailKind_MAIL_KIND_TEXT, from: from.ID, to: to, body: textBody(m.Text), replyTo: m.ReplyTo, wait: m.Wait,
+	}), nil
+}
+
+// address is the member id, or "user", that a name means.
+func (d *Decision) address(name string) (string, *Refusal) {
+	if ownerName(name) == User {
+		return User, nil
+	}
+	if m := d.State().Recipient(name); m != nil {
+		return m.ID, nil
+	}
+	what := fmt.Sprintf("there is nobody to write to named %q", cut(Name(name), 4*maxName))
+	if m := d.State().Named(Name(name)); m != nil {
+		return "", Refuse("member-shut-down", what, "that member was shut down", "choose one of: "+d.recipients())
+	}
+	return "", Refuse("member-not-found", what, "no member has that name", "choose one of: "+d.recipients())
+}
+
+// recipients are the names a message can go to.
+func (d *Decision) recipients() string {
+	names := []string{}
+	for _, name := range d.State().aliveNames() {
+		if c := d.Caller(); c == nil || name != c.Name {
+			names = append(names, name)
+		}
+	}
+	return quoteAll(append(names, User))
+}
+
+// postMessage takes mail from outside.
+func (d *Decision) postMessage(p *rollcallv1.PostMessage) (string, *Refusal) {
+	if refusal := checkBody("the message", p.GetBody()); refusal != nil {
+		return "", refusal
+	}
+	to, refusal := d.member(p.GetTo())
+	if refusal != nil {
+		return "", refusal
+	}
+	if n, ok := numbered(p.GetReplyTo(), messagePrefix); p.GetReplyTo() != "" && (!ok || n > d.State().LastMessage) {
+		return "", Refuse("message-not-found", "the message is not delivered", fmt.Sprintf("reply_to names %q, which is no message of this conversation", cut(p.GetReplyTo(), 100)), "rollcall mail lists the messages")
+	}
+	l := letter{to: to.ID, body: p.GetBody(), replyTo: p.GetReplyTo()}
+	switch p.GetKind() {
+	case rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, rollcallv1.MailKind_MAIL_KIND_UNSPECIFIED:
+		l.kind, l.from, l.mode = rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, Operator, modeOf(p.GetMode(), to)
+		if l.mode == rollcallv1.MailMode_MAIL_MODE_INTERRUPT && to.Run != nil {
+			d.finish(to, ending{reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, detail: "the operator wrote"})
+		}
+	case rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT:
+		l.kind, l.from = p.GetKind(), Framework
+	default:
+		return "", Refuse("kind-refused", "the message is not delivered", "outsiders cannot send mail of that kind", "choose user_message or framework_alert")
+	}
+	return d.deliver(l), nil
+}
+
+// modeOf resolves the operator's choice: text to the Lead interrupts, to
+// another member it steers.
+func modeOf(mode rollcallv1.MailMode, to *Member) rollcallv1.MailMode {
+	if mode != rollcallv1.MailMode_MAIL_MODE_UNSPECIFIED {
+		return mode
+	}
+	if to.IsLead() {
+		return rollcallv1.MailMode_MAIL_MODE_INTERRUPT
+	}
+	return rollcallv1.MailMode_MAIL_MODE_STEER
+}
+
+// member finds a living member by the short id that outsiders use; empty
+// means the Lead.
+func (d *Decision) member(id string) (*Member, *Refusal) {
+	if id == "" {
+		id = LeadID
+	}
+	m := d.State().Member(id)
+	what := fmt.Sprintf("there is no member %q to do that with", cut(id, 100))
+	switch {
+	case m == nil:
+		return nil, Refuse("member-not-found", what, "the conversation has no such member", "choose one of: "+d.State().idsAndNames())
+	case !m.Alive():
+		return nil, Refuse("member-shut-down", what, m.Name+" was shut down", "choose one of: "+d.State().idsAndNames())
+	}
+	return m, nil
+}
+
+func (s *State) idsAndNames() string {
+	var all []string
+	for _, m := range s.Members {
+		if m.Alive() {
+			all = append(all, fmt.Sprintf("%s (%s)", m.ID, m.Name))
+		}
+	}
+	return quoteAll(all)
+}

@@ -1,0 +1,93 @@
+package domain
+
+import (
+	"fmt"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// interruptMember ends a member's open run by hand. Its mail is held: nothing
+// starts until the operator, or other new mail, says so.
+func (d *Decision) interruptMember(c *rollcallv1.InterruptMember) *Refusal {
+	m, refusal := d.member(c.GetMember())
+	if refusal != nil {
+		return refusal
+	}
+	if m.Run == nil {
+		return Refuse("not-working", fmt.Sprintf("%s is not interrupted", m.Name), "it has no open run", "rollcall show tells who works on what")
+	}
+	d.finish(m, ending{reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, code: codeByHand, detail: "interrupted by the " + d.actor})
+	return nil
+}
+
+// retryMember wakes members whose last run failed, ran out of budget or was
+// interrupted: all of them when none is named, which may be nobody.
+func (d *Decision) retryMember(c *rollcallv1.RetryMember) *Refusal {
+	if d.State().spent() {
+		return Refuse("budget-used-up", "nothing is tried again", "the conversation's budget is used up", "raise it first")
+	}
+	if c.GetMember() == "" {
+		for _, m := range d.State().Members {
+			if m.Held {
+				d.retry(m)
+			}
+		}
+		return nil
+	}
+	m, refusal := d.member(c.GetMember())
+	if refusal != nil {
+		return refusal
+	}
+	if !m.Held {
+		return Refuse("not-held", fmt.Sprintf("nothing of %s is tried again", m.Name), "nothing holds it", "write to it instead: rollcall send")
+	}
+	d.retry(m)
+	return nil
+}
+
+func (d *Decision) retry(m *Member) {
+	d.note(m, "retry", retryNote(m))
+}
+
+// raiseBudget sets higher limits: the new totals, not additions.
+func (d *Decision) raiseBudget(c *rollcallv1.RaiseBudget) *Refusal {
+	s, b := d.State(), budgetOf(c.GetBudget())
+	what := "the budget is not raised"
+	switch {
+	case b == Budget{}:
+		return Refuse("budget-too-low", what, "no limit is given", "name the new total of tokens, money or steps")
+	case b.Tokens > 0 && b.Tokens <= s.Used.tokens():
+		return Refuse("budget-too-low", what, fmt.Sprintf("%d tokens are used already", s.Used.tokens()), "name a total above that")
+	case b.CostMicros > 0 && b.CostMicros <= s.Used.CostMicros:
+		return Refuse("budget-too-low", what, fmt.Sprintf("%.6f is spent already", float64(s.Used.CostMicros)/1e6), "name a total above that")
+	}
+	var stopped []*Member
+	for _, m := range s.Members {
+		if m.outOfBudget() && !m.hasWaking() {
+			stopped = append(stopped, m)
+		}
+	}
+	d.emit(&rollcallv1.BudgetRaised{Budget: c.GetBudget()})
+	for _, m := range stopped {
+		d.note(m, "budget.raised", budgetNote)
+	}
+	return nil
+}
+
+// fireTimer wakes whom a timer concerns, if it is still armed.
+func (d *Decision) fireTimer(c *rollcallv1.FireTimer) *Refusal {
+	for _, t := range d.State().Timers {
+		if t.ID != c.GetTimer() {
+			continue
+		}
+		to := d.State().Member(t.Subject)
+		if to == nil || !to.Alive() {
+			to = d.State().Lead()
+		}
+		purpose := t.Purpose
+		d.emit(&rollcallv1.TimerFired{Timer: t.ID})
+		d.note(to, "timer", "The time has come: "+purpose)
+		return nil
+	}
+	return nil
+}

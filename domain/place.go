@@ -1,0 +1,66 @@
+package domain
+
+import (
+	"strconv"
+	"strings"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Ref is the place as events carry it.
+func (p Place) Ref() *rollcallv1.Ref {
+	return &rollcallv1.Ref{Version: p.Version, Index: p.Index, Size: p.Size}
+}
+
+func placeOf(r *rollcallv1.Ref) Place {
+	return Place{Version: r.GetVersion(), Index: r.GetIndex(), Size: r.GetSize()}
+}
+
+// weight is about how many bytes of text an event carries to a model.
+func weight(e *rollcallv1.Event) uint64 {
+	switch e := e.GetKind().(type) {
+	case *rollcallv1.Event_MessageDelivered:
+		return bodySize(e.MessageDelivered.GetBody())
+	case *rollcallv1.Event_ModelReplied:
+		n := bodySize(e.ModelReplied.GetText()) + bodySize(e.ModelReplied.GetReasoning())
+		for _, c := range e.ModelReplied.GetCalls() {
+			n += uint64(len(c.GetArguments())) + c.GetArgumentsBlob().GetSize()
+		}
+		return n
+	case *rollcallv1.Event_ToolCallFinished:
+		return bodySize(e.ToolCallFinished.GetOutput())
+	case *rollcallv1.Event_LeadReplied:
+		return bodySize(e.LeadReplied.GetText())
+	}
+	return 0
+}
+
+func bodySize(b *rollcallv1.Body) uint64 {
+	return uint64(len(b.GetText())) + b.GetBlob().GetSize()
+}
+
+func emptyBody(b *rollcallv1.Body) bool {
+	return b.GetBlob() == nil && strings.TrimSpace(b.GetText()) == ""
+}
+
+func textBody(s string) *rollcallv1.Body { return &rollcallv1.Body{Text: s} }
+
+// numbered reads the number of an id such as t12.
+func numbered(id, prefix string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(id, prefix)
+	if !ok || digits == "" || digits[0] == '0' || digits[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, err == nil
+}
+
+func nth(prefix string, n uint64) string { return prefix + strconv.FormatUint(n, 10) }
+
+func memberIndex(id string) (int, bool) {
+	if id == LeadID {
+		return 0, true
+	}
+	n, ok := numbered(id, "m")
+	return int(n), ok && n < 1<<31
+}

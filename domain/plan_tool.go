@@ -1,0 +1,32 @@
+package domain
+
+import (
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// ToolPlan is what the member's open tool call depends on; false when there is
+// none.
+func (s *State) ToolPlan(member string) (ToolPlan, bool) {
+	m := s.Member(member)
+	if m == nil || m.Run == nil || m.Run.Phase != InTool || len(m.Run.Calls) == 0 {
+		return ToolPlan{}, false
+	}
+	call := m.Run.Calls[0]
+	plan := ToolPlan{
+		Key: s.Key, Member: m.view(), Run: m.Run.ID, Step: m.Run.Step,
+		Call:  &rollcallv1.ToolCall{Id: call.ID, Name: call.Name, Arguments: call.Arguments},
+		Files: map[string]*rollcallv1.Blob{},
+	}
+	if call.Blob != nil {
+		plan.Call.ArgumentsBlob = &rollcallv1.Blob{Sha256: call.Blob.SHA256, Size: call.Blob.Size}
+	}
+	for _, other := range s.Members {
+		if other != m {
+			plan.Others = append(plan.Others, other.Name)
+		}
+	}
+	for p, blob := range s.Readable(m) {
+		plan.Files[p] = &rollcallv1.Blob{Sha256: blob.SHA256, Size: blob.Size}
+	}
+	return plan, true
+}

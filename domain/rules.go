@@ -1,0 +1,71 @@
+package domain
+
+import (
+	"cmp"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Rules are what a node brings to decisions: code and settings, no state.
+type Rules struct {
+	// Contracts by name.
+	Contracts map[string]Contract
+	// Tools are the external tools of this node.
+	Tools        []*rollcallv1.ToolDefinition
+	DefaultModel string
+	// Prices by model name.
+	Prices map[string]Price
+	Limits Limits
+}
+
+// Contract is a set of coordination tools with the words that teach it.
+type Contract interface {
+	Name() string
+	// Tools that a role is shown. A contract without tools has no board and no team.
+	Tools(role rollcallv1.MemberRole) []*rollcallv1.ToolDefinition
+	// Instructions are the contract's part of the role's system prompt.
+	Instructions(role rollcallv1.MemberRole) string
+	// Memory is the policy of agent types that name none.
+	Memory() rollcallv1.MemoryPolicy
+	// CheckTeam refuses a prepared team that the contract cannot work with.
+	CheckTeam(members []*rollcallv1.MemberSpec) *Refusal
+	// Call executes one call of a coordination tool; its arguments are a JSON
+	// object. A refusal is shown to the model as the call's error, and then
+	// nothing changed.
+	Call(d *Decision, call Call) (output string, refusal *Refusal)
+}
+
+// Price of a model, in millionths of the currency for a million tokens.
+type Price struct {
+	Input, Cached, Output uint64
+}
+
+// Limits of the runtime; a zero field means the default.
+type Limits struct {
+	// Members alive in a conversation at once, the Lead included; default 64.
+	Members int
+	// Tasks of a conversation; default 2000.
+	Tasks int
+	// Steps of a run where neither conversation nor agent type says; default 50.
+	Steps int
+	// Attempts of a step before its run fails; default 6.
+	Attempts int
+	// Resumes of a run after lost nodes before it fails; default 10.
+	Resumes int
+	// Reports to the Lead without a word of the operator between; default 20.
+	Reports int
+	// Calls of one reply; default 64.
+	Calls int
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		Members:  cmp.Or(l.Members, 64),
+		Tasks:    cmp.Or(l.Tasks, 2000),
+		Steps:    cmp.Or(l.Steps, 50),
+		Attempts: cmp.Or(l.Attempts, 6),
+		Resumes:  cmp.Or(l.Resumes, 10),
+		Reports:  cmp.Or(l.Reports, 20),
+		Calls:    cmp.Or(l.Calls, 64),
+	}
+}

@@ -1,0 +1,80 @@
+package domain
+
+import (
+	"fmt"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// resumeRun takes up an open run whose node, or actor, was lost. A model call
+// is made again; an idempotent tool runs again under the same call id; of any
+// other tool the member is told that its outcome is unknown.
+func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
+	m, refusal := d.open(c.GetMember(), c.GetRun())
+	if refusal != nil {
+		return refusal
+	}
+	run := m.Run
+	if run.Phase == Parked { // the pause holds it, not a lost node
+		return nil
+	}
+	if int(run.Resumes) >= d.b.limits.Resumes {
+		d.finish(m, failing("too-many-resumes", fmt.Sprintf("the run was lost and taken up %d times", run.Resumes)))
+		return nil
+	}
+	inTool := run.Phase == InTool
+	d.emit(&rollcallv1.RunResumed{Run: run.ID, Member: m.ID, Node: d.b.commit.GetNode(), Attempt: run.Resumes + 1})
+	if !inTool {
+		d.boundary(m)
+		return nil
+	}
+	call := run.Calls[0]
+	if tool, refusal := d.tool(m, &call); refusal == nil && tool.GetIdempotent() {
+		return nil
+	}
+	d.emit(&rollcallv1.ToolCallFinished{
+		Run: run.ID, Member: m.ID, Step: run.Step, Call: call.ID, Name: call.Name, Output: textBody(unknownOutcome), Error: true, Unknown: true,
+	})
+	d.proceed(m)
+	return nil
+}
+
+// suspendRun lets go of an open run in good order. It stays open, and owed.
+func (d *Decision) suspendRun(c *rollcallv1.SuspendRun) *Refusal {
+	m, refusal := d.open(c.GetMember(), c.GetRun())
+	if refusal != nil {
+		return refusal
+	}
+	if m.Run.Suspended || m.Run.Phase == Parked {
+		return nil
+	}
+	reason := cut(clean(c.GetReason()), 200)
+	if reason == suspendedPaused || reason == "" {
+		reason = "let go"
+	}
+	d.emit(&rollcallv1.RunSuspended{Run: m.Run.ID, Member: m.ID, Reason: reason})
+	return nil
+}
+
+// pause stops the conversation at its step boundaries. Again is no error.
+func (d *Decision) pause() *Refusal {
+	if !d.State().Paused {
+		d.emit(&rollcallv1.ConversationPaused{By: d.actor})
+	}
+	return nil
+}
+
+// resume lets parked runs go on.
+func (d *Decision) resume() *Refusal {
+	if !d.State().Paused {
+		return nil
+	}
+	d.emit(&rollcallv1.ConversationResumed{By: d.actor})
+	for _, m := range d.State().Members {
+		if m.Run != nil && m.Run.Phase == Parked {
+			d.emit(&rollcallv1.RunResumed{Run: m.Run.ID, Member: m.ID, Node: d.b.commit.GetNode(), Attempt: m.Run.Resumes})
+			d.boundary(m)
+		}
+	}
+	return nil
+}

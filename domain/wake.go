@@ -1,0 +1,75 @@
+package domain
+
+import (
+	"slices"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// wakes is the whole wake rule: the kind decides, never the content.
+func wakes(kind rollcallv1.MailKind) bool {
+	switch kind {
+	case rollcallv1.MailKind_MAIL_KIND_BRIEF,
+		rollcallv1.MailKind_MAIL_KIND_TEXT,
+		rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE,
+		rollcallv1.MailKind_MAIL_KIND_TASK_READY,
+		rollcallv1.MailKind_MAIL_KIND_TEAM_REPORT,
+		rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT:
+		return true
+	}
+	return false
+}
+
+// hasWaking reports whether unread mail asks for a run.
+func (m *Member) hasWaking() bool {
+	return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return wakes(mail.Kind) })
+}
+
+// runnable reports whether the member's unread mail starts a run now.
+func (s *State) runnable(m *Member) bool {
+	if !s.Opened || s.Paused || m.Held || m.Run != nil || !m.hasWaking() || s.spent() {
+		return false
+	}
+	switch m.Status {
+	case idle, waiting:
+		return true
+	case spawning: // its other mail is kept and read with its brief
+		return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF })
+	}
+	return false
+}
+
+// advance brings the conversation to rest after a command: whoever must be
+// told is told, whoever has mail to read starts to work.
+func (d *Decision) advance() {
+	for {
+		d.tellWaiters()
+		started := false
+		for _, m := range d.State().Members {
+			if d.State().runnable(m) {
+				d.startRun(m)
+				started = true
+			}
+		}
+		if !started && !d.reportToLead() {
+			return
+		}
+	}
+}
+
+// startRun starts the run that all unread mail of the member justifies.
+func (d *Decision) startRun(m *Member) {
+	s := d.State()
+	hash := d.bind(m)
+	run := nth(runPrefix, s.LastRun+1)
+	d.emit(&rollcallv1.RunStarted{Run: run, Member: m.ID, Consumed: refs(m.Unread), AgentHash: hash})
+	d.emit(&rollcallv1.ModelCallStarted{Run: run, Member: m.ID, Step: 1, Attempt: 1})
+}
+
+func refs(mail []*Mail) []*rollcallv1.MessageRef {
+	found := make([]*rollcallv1.MessageRef, len(mail))
+	for i, m := range mail {
+		found[i] = &rollcallv1.MessageRef{Message: m.ID, Ref: m.Place.Ref()}
+	}
+	return found
+}
