@@ -36,7 +36,7 @@ func (d *Decision) reportToLead() bool {
 // know.
 func (s *State) untoldFailure() bool {
 	for _, t := range s.Tasks {
-		if t.Status == failed && !t.Told {
+		if s.untold(t) {
 			return true
 		}
 	}
@@ -46,4 +46,10 @@ func (s *State) untoldFailure() bool {
 		}
 	}
 	return false
+}
+
+// untold reports whether the Lead must learn of the task's failure: it does not
+// know, and did not give the task up with its team.
+func (s *State) untold(t *Task) bool {
+	return t.Status == failed && !t.Told && !s.dissolvedByLead(t.Team)
 }

@@ -73,7 +73,7 @@ func teamReport(s *State) string {
 		}
 	}
 	for _, t := range s.Tasks {
-		if t.Status == failed && !t.Told {
+		if s.untold(t) {
 			lines = append(lines, "Failed: "+taskLine(t))
 		}
 	}

@@ -142,3 +142,17 @@ func Team(t T, k *Kit, names ...string) *Kit {
 	}
 	return k
 }
+
+// Events is Act for the events of the commit.
+func (k *Kit) Events(member string, calls ...*rollcallv1.ToolCall) []*rollcallv1.Event {
+	k.Helper()
+	return k.Do(k.Reply(member, "", calls...))
+}
+
+// Rests ends the member's run if it has one.
+func (k *Kit) Rests(member string) {
+	k.Helper()
+	if k.Member(member).Run != nil {
+		k.Ends(member, "so be it")
+	}
+}
