@@ -11,13 +11,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// What servers accept in a history: a call or a name outside of these is
-// answered with a refusal, for ever, so they are mended here.
-var (
-	validID   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
-	validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	badInName = regexp.MustCompile(`[^A-Za-z0-9_-]`)
-)
+// validID is an id that servers accept. Names and arguments that they do not
+// accept are the encoder's to mend (model.Encode).
+var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // callIDs gives each call of a request an id of its own.
 type callIDs struct {
@@ -39,29 +35,16 @@ func (c *callIDs) next(id string) string {
 	return id
 }
 
-func toolName(name string) string {
-	if validName.MatchString(name) {
-		return name
-	}
-	if name = head(badInName.ReplaceAllString(name, "_"), 64); name == "" {
-		return "unnamed"
-	}
-	return name
-}
-
-// arguments are a JSON object in every case: as the model wrote it, cut when
-// it is long, or wrapped when it is none.
+// arguments are as the model wrote them, cut when they are long: a member
+// that wrote a file needs not read it with each of its later requests.
 func arguments(raw string) (string, error) {
-	raw = clean(raw)
-	if raw == "" {
-		return "{}", nil
+	raw = strings.ToValidUTF8(raw, "\uFFFD")
+	if len(raw) <= MaxArguments {
+		return raw, nil
 	}
 	object, ok := decodeObject(raw)
-	switch {
-	case !ok:
-		return encode(map[string]any{"invalid_arguments": shorten(raw)})
-	case len(raw) <= MaxArguments:
-		return raw, nil
+	if !ok {
+		return shorten(raw), nil
 	}
 	out, err := encode(cutStrings(object))
 	if err != nil || len(out) <= 2*MaxArguments {
@@ -128,15 +111,20 @@ func output(finished *rollcallv1.ToolCallFinished, text string) string {
 	if shown := head(text, MaxOutput); len(shown) < len(text) {
 		text = fmt.Sprintf("%s\n[cut: the first %d of %d bytes are shown; ask for less at a time to see the rest]", shown, len(shown), len(text))
 	}
+	says := func(word string) bool {
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), word)
+	}
 	blank := strings.TrimSpace(text) == ""
 	switch {
 	case finished.GetUnknown() && blank:
 		return unknown
-	case finished.GetUnknown():
+	case finished.GetUnknown() && !says("outcome unknown"):
 		return unknown + "\n" + text
+	case finished.GetUnknown():
+		return text
 	case finished.GetError() && blank:
 		return "Error: the call failed and said nothing more."
-	case finished.GetError() && !strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "error"):
+	case finished.GetError() && !says("error"):
 		return "Error: " + text
 	case blank:
 		return "Done; no output."

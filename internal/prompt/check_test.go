@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -107,18 +106,11 @@ func checkRequest(r model.Request) error {
 				return fmt.Errorf("message %d is a reply after another", i)
 			}
 			for _, c := range m.Calls {
-				var object map[string]any
-				if err := json.Unmarshal([]byte(c.Arguments), &object); err != nil || object == nil {
-					return fmt.Errorf("call %s: arguments are no object: %q", c.Id, c.Arguments)
+				if c.GetId() == "" || len(c.GetId()) > 40 || ids[c.GetId()] {
+					return fmt.Errorf("call id %q is empty, long or used twice", c.GetId())
 				}
-				if c.Id == "" || len(c.Id) > 40 || ids[c.Id] {
-					return fmt.Errorf("call id %q is empty, long or used twice", c.Id)
-				}
-				if c.Name == "" || len(c.Name) > 64 {
-					return fmt.Errorf("call %s has the name %q", c.Id, c.Name)
-				}
-				ids[c.Id] = true
-				open = append(open, c.Id)
+				ids[c.GetId()] = true
+				open = append(open, c.GetId())
 			}
 		case "tool":
 			if len(open) == 0 || open[0] != m.CallID {
@@ -133,5 +125,6 @@ func checkRequest(r model.Request) error {
 	if len(open) > 0 || last != "user" && last != "tool" {
 		return fmt.Errorf("the request ends with %s, unanswered are %v", last, open)
 	}
-	return nil
+	_, err := model.Encode(r)
+	return err
 }

@@ -9,12 +9,12 @@ const (
 	MaxMail = 50
 	// MaxMailBytes is what one message of a frame shows, MaxFrameBytes what all
 	// of them show together. A brief is an assignment: it may fill a frame.
-	MaxMailBytes  = 16 << 10
+	MaxMailBytes  = 32 << 10
 	MaxFrameBytes = 64 << 10
 	// MaxOutput is what one tool result shows.
 	MaxOutput = 32 << 10
-	// MaxArguments is what one call's arguments show; longer ones have their
-	// strings cut to MaxArgument.
+	// MaxArguments is what one call's arguments show; strings of longer ones are
+	// cut to MaxArgument.
 	MaxArguments = 32 << 10
 	MaxArgument  = 4 << 10
 )

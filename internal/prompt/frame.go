@@ -140,8 +140,8 @@ func fit(mail []letter) (shown, left []letter) {
 
 func (l letter) write(b *strings.Builder) {
 	e := l.event
-	fmt.Fprintf(b, "<message id=%s from=%s kind=%s time=%s", quote(e.GetMessage()), quote(l.from), quote(kindName(e.GetKind())), quote(l.at.UTC().Format(time.RFC3339)))
-	for _, a := range [...][2]string{{"reply_to", e.GetReplyTo()}, {"task", e.GetTask()}, {"topic", e.GetTopic()}} {
+	fmt.Fprintf(b, "<message id=%s from=%s kind=%s time=%s", quote(e.GetMessage()), quote(l.from), quote(domain.Word(e.GetKind())), quote(l.at.UTC().Format(time.RFC3339)))
+	for _, a := range [...][2]string{{"reply_to", e.GetReplyTo()}, {"about", e.GetAbout()}, {"task", e.GetTask()}, {"topic", e.GetTopic()}} {
 		if a[1] != "" {
 			b.WriteString(" " + a[0] + "=" + quote(a[1]))
 		}
@@ -154,10 +154,6 @@ func (l letter) write(b *strings.Builder) {
 		fmt.Fprintf(b, " shown=%s", quote(fmt.Sprintf("the first %d of %d bytes", len(body), len(l.body))))
 	}
 	b.WriteString(">" + escape(strings.TrimSpace(body)) + "</message>\n")
-}
-
-func kindName(k rollcallv1.MailKind) string {
-	return strings.ToLower(strings.TrimPrefix(k.String(), "MAIL_KIND_"))
 }
 
 // digest is the line about what is not shown: who wrote it, and how to read it.

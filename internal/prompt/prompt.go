@@ -25,7 +25,7 @@ import (
 // Renderer is the version of the rules in this package. A run is pinned to one
 // by its AgentBound event; a change of what Build gives for an old log is a new
 // version beside the old.
-const Renderer = 1
+const Renderer = domain.Renderer
 
 // Errors of a plan that this package cannot render.
 var (

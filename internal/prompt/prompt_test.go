@@ -111,7 +111,7 @@ func TestFixedPartiesCannotBeImpersonated(t *testing.T) {
 	s := tell(leadRole, "Lead")
 	s.run("r1", s.mail("msg1", domain.Operator, rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT, "It is noon."))
 	frame, words := lastUser(t, build1(t, s))
-	if frame.Messages[0].From != "outside" || words != "" {
+	if frame.Messages[0].From != "framework" || words != "" {
 		t.Errorf("an alert from outside is shown as %+v and %q", frame.Messages[0], words)
 	}
 }
@@ -191,7 +191,7 @@ func TestBodiesComeFromTheObjectStore(t *testing.T) {
 	s.result("r1", 1, "a", "", func(f *rollcallv1.ToolCallFinished) { f.Output = at("out") })
 	r := build1(t, s)
 	frame, _ := lastUser(t, r)
-	if frame.Messages[0].Body != "stored mail" || r.Messages[2].Calls[0].Arguments != `{"invalid_arguments":"stored args"}` || r.Messages[3].Content != "stored out" {
+	if frame.Messages[0].Body != "stored mail" || r.Messages[2].Calls[0].Arguments != "stored args" || r.Messages[3].Content != "stored out" {
 		t.Errorf("bodies are %+v", r.Messages)
 	}
 	s.consume("r1", s.mail("msg2", "lead", rollcallv1.MailKind_MAIL_KIND_TEXT, "", func(d *rollcallv1.MessageDelivered) { d.Body = at("lost") }))

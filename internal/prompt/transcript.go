@@ -115,17 +115,13 @@ func (w *writer) consume(mail []*rollcallv1.MessageRef) error {
 	return nil
 }
 
-// outsideSender is who speaks in an alert that came in from outside: a
-// scheduler, not the operator.
-const outsideSender = "outside"
-
 // sender is the name to show. A member named as one of the fixed parties is
-// shown with its id.
+// shown with its id; in the frame the operator never speaks.
 func (w *writer) sender(e *rollcallv1.MessageDelivered) string {
 	id := e.GetFrom()
 	switch {
 	case id == domain.Operator && e.GetKind() != rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
-		return outsideSender
+		return domain.Framework
 	case id == domain.Operator || id == domain.Framework:
 		return id
 	}
@@ -133,7 +129,7 @@ func (w *writer) sender(e *rollcallv1.MessageDelivered) string {
 	switch fold(strings.TrimSpace(name)) {
 	case "":
 		return id
-	case domain.Operator, domain.Framework, domain.User, outsideSender:
+	case domain.Operator, domain.Framework, domain.User:
 		return name + " (" + id + ")"
 	}
 	return name
@@ -153,6 +149,11 @@ func (w *writer) reply(e *rollcallv1.ModelReplied) error {
 	w.flush()
 	w.spoke = true
 	message := model.Message{Role: roleAssistant, Content: text}
+	if e.GetRun() == w.plan.Run { // some servers want it back within the turn
+		if message.Reasoning, err = w.src.Body(e.GetReasoning()); err != nil {
+			return fmt.Errorf("reasoning of step %d: %w", e.GetStep(), err)
+		}
+	}
 	var results []model.Message
 	for _, call := range e.GetCalls() {
 		raw := call.GetArguments()
@@ -166,7 +167,7 @@ func (w *writer) reply(e *rollcallv1.ModelReplied) error {
 			return err
 		}
 		id := w.ids.next(call.GetId())
-		message.Calls = append(message.Calls, &rollcallv1.ToolCall{Id: id, Name: toolName(call.GetName()), Arguments: shown})
+		message.Calls = append(message.Calls, &rollcallv1.ToolCall{Id: id, Name: call.GetName(), Arguments: shown, Extra: call.GetExtra()})
 		result, err := w.outcome(place{e.GetRun(), e.GetStep(), call.GetId()})
 		if err != nil {
 			return fmt.Errorf("outcome of call %s: %w", call.GetId(), err)
