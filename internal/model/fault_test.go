@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -224,6 +225,38 @@ func TestSplitEverywhere(t *testing.T) {
 
 func testExchange() *exchange {
 	return &exchange{watch: newWatch(func(error) {}, time.Hour, time.Hour), extras: map[int]string{}}
+}
+
+// TestOneConnection: an answer is read to its end, so that the next request
+// needs no new connection.
+func TestOneConnection(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"stream": stream(hi, stop, usageChunk, done), "no done": stream(hi, stop), "json": raw(200, "application/json", `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`),
+		"refusal": raw(500, "", "no"),
+	} {
+		var connections atomic.Int64
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			answer(w, r)
+		}))
+		server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				connections.Add(1)
+			}
+		}
+		server.Start()
+		client := New(Config{BaseURL: server.URL, Key: t.Name() + name})
+		for range 5 {
+			if _, err := ask(t, client); (err == nil) != (name != "refusal") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		client.Close()
+		server.Close()
+		if n := connections.Load(); n != 1 {
+			t.Errorf("%s: %d connections for 5 requests", name, n)
+		}
+	}
 }
 
 func TestMaxReply(t *testing.T) {

@@ -30,6 +30,7 @@ type normaliser struct {
 	tails tails
 
 	form   form
+	done   bool   // [DONE] was seen
 	start  []byte // what came before the form was known
 	afterR bool   // the last byte ended a line as \r
 	line   []byte // the unfinished line
@@ -52,7 +53,15 @@ func newNormaliser(x *exchange, body io.ReadCloser, limit int64) *normaliser {
 	return &normaliser{x: x, src: body, left: limit, in: make([]byte, 16<<10), tails: tails{}}
 }
 
-func (n *normaliser) Close() error { return n.src.Close() }
+// Close reads a finished answer to its end, so that its connection can be used
+// again.
+func (n *normaliser) Close() error {
+	for n.done && n.err == nil {
+		n.out.Reset()
+		n.fill()
+	}
+	return n.src.Close()
+}
 
 func (n *normaliser) Read(p []byte) (int, error) {
 	for n.out.Len() == 0 {
@@ -180,6 +189,8 @@ func (n *normaliser) dispatch() {
 	case len(data) == 0:
 		n.x.watch.alive()
 	case string(data) == "[DONE]":
+		n.done = true
+		n.x.watch.end()
 		n.out.WriteString("data: [DONE]\n\n")
 	case event == "error":
 		n.err = fault(0, complaintOf(data))

@@ -51,11 +51,11 @@ func raw(status int, contentType, body string, headers ...string) http.HandlerFu
 			w.Header().Set(headers[i], headers[i+1])
 		}
 		w.WriteHeader(status)
-		for len(body) > 0 {
-			n := min(len(body), 977)
-			_, _ = io.WriteString(w, body[:n])
+		for left := body; left != ""; {
+			n := min(len(left), 977)
+			_, _ = io.WriteString(w, left[:n])
 			w.(http.Flusher).Flush()
-			body = body[n:]
+			left = left[n:]
 		}
 	}
 }

@@ -3,10 +3,12 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,7 @@ type part struct {
 // slow is a server that answers each request with parts, in fake time. The
 // last part without text leaves the answer open for ever.
 type slow struct {
+	id     atomic.Int64
 	mu     sync.Mutex
 	sent   []time.Time
 	status int
@@ -86,9 +89,12 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (s *slow) client(t *testing.T, cfg Config) *OpenAI {
+// client is one of an account of the server's own: fake time begins anew in
+// every test, and gates stay.
+func (s *slow) client(cfg Config) *OpenAI {
+	s.id.CompareAndSwap(0, stubs.Add(1))
 	cfg.HTTPClient = &http.Client{Transport: s}
-	cfg.BaseURL = "http://" + strings.ReplaceAll(t.Name(), "/", ".") + ".test/v1"
+	cfg.BaseURL = fmt.Sprintf("http://%d.test/v1", s.id.Load())
 	return New(cfg)
 }
 
@@ -115,13 +121,14 @@ func TestTimeouts(t *testing.T) {
 		"a byte now and then":          {parts: []part{{time.Second, events(hi)}, {50 * time.Second, "d"}, {50 * time.Second, "a"}}, took: 61 * time.Second, why: "no data for 1m0s"},
 		"open after the finish":        {parts: []part{{time.Second, events(hi, stop)}, {}}, took: 6 * time.Second},
 		"usage right after the finish": {parts: []part{{time.Second, events(hi, stop)}, {4 * time.Second, events(usageChunk)}, {}}, took: 6 * time.Second},
+		"open after the end":           {parts: []part{{time.Second, events(hi, stop, done)}, {}}, took: 1200 * time.Millisecond},
 		"more after the finish":        {parts: []part{{time.Second, events(hi, stop, hi)}, {40 * time.Second, events(stop)}}, took: 41 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &slow{status: 200, head: c.head, parts: c.parts}
 				start := time.Now()
-				_, err := s.client(t, cfg).Call(t.Context(), caller, question, nil)
+				_, err := s.client(cfg).Call(t.Context(), caller, question, nil)
 				if took := time.Since(start); took != c.took {
 					t.Errorf("took %v, want %v", took, c.took)
 				}
@@ -153,7 +160,7 @@ func TestCancel(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				start := time.Now()
-				_, err := s.client(t, Config{}).Call(ctx, caller, question, nil)
+				_, err := s.client(Config{}).Call(ctx, caller, question, nil)
 				if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 10*time.Second {
 					t.Errorf("%v after %v", err, time.Since(start))
 				}
@@ -204,7 +211,7 @@ func TestGate(t *testing.T) {
 					}
 					return 200, nil
 				}}
-				first := s.client(t, Config{Key: "k"})
+				first := s.client(Config{Key: "k"})
 				_, err := ask(t, first)
 				wantError(t, err, CodeRateLimited)
 				if held := first.Held(); held < c.min-20*time.Millisecond || held > c.max {
@@ -212,7 +219,7 @@ func TestGate(t *testing.T) {
 				}
 				var wg sync.WaitGroup
 				for range 6 {
-					member := s.client(t, Config{Key: "k"}) // each its own client: the gate is the process's
+					member := s.client(Config{Key: "k"}) // each its own client: the gate is the process's
 					wg.Go(func() {
 						if _, err := member.Call(t.Context(), caller, question, nil); err != nil {
 							t.Error(err)

@@ -12,6 +12,10 @@ import (
 // its finish reason: the answer is complete without them.
 const afterFinish = 5 * time.Second
 
+// afterDone is how long a server may still hold the answer open once it said
+// that there is no more.
+const afterDone = 200 * time.Millisecond
+
 // errFinished ends the wait for what may follow a finish reason.
 var errFinished = errors.New("the answer is finished")
 
@@ -73,6 +77,15 @@ func (w *watch) finish() {
 	defer w.mu.Unlock()
 	w.begun, w.finished = true, true
 	w.timer.Reset(min(w.idle, afterFinish))
+}
+
+// end notes the end of the stream: all that is missing is the end of the
+// answer on the wire, which lets the connection be used again.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun, w.finished = true, true
+	w.timer.Reset(afterDone)
 }
 
 func (w *watch) stop() { w.timer.Stop() }
