@@ -6,6 +6,7 @@ package toolset
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (t Tool) complaint(value map[string]any, err error) string {
 			}
 		}
 	}
-	for name := range value {
+	for _, name := range slices.Sorted(maps.Keys(value)) {
 		if !slices.Contains(t.names, name) && !slices.Contains(t.names, name+required) {
 			return fmt.Sprintf("%q is no argument of it", name)
 		}
