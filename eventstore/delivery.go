@@ -29,8 +29,14 @@ func (d *delivery) Ack(ctx context.Context) error {
 	for wait := newBackoff(); ; {
 		_, err := d.r.j.request(ctx, &nats.Msg{Subject: d.reply, Data: []byte("+ACK")})
 		if err == nil {
+			err = d.removed(ctx)
+		}
+		if err == nil {
 			d.r.settled(d.seq)
 			return nil
+		}
+		if errors.Is(err, ErrPartitionLost) {
+			return fmt.Errorf("acknowledge message %d: %w", d.seq, err)
 		}
 		if passing(err) {
 			if _, gone := d.r.j.delivered(ctx, d.r.lease); errors.Is(gone, ErrPartitionLost) {
@@ -39,6 +45,27 @@ func (d *delivery) Ack(ctx context.Context) error {
 		}
 		if !passing(err) || wait.sleep(ctx) != nil {
 			return fmt.Errorf("acknowledge message %d: %w", d.seq, err)
+		}
+	}
+}
+
+// removed waits until the stream's leader has removed the message. A replicated
+// consumer confirms an acknowledgement before the stream has heard of it, and
+// when the consumer is deleted in between, it never does.
+func (d *delivery) removed(ctx context.Context) error {
+	if !d.r.j.replicated {
+		return nil
+	}
+	for wait := newBackoff(); ; {
+		_, there, err := d.r.j.leaderGet(ctx, StreamInbox, getRequest{Seq: d.seq})
+		if err != nil || !there {
+			return err
+		}
+		if _, err := d.r.j.delivered(ctx, d.r.lease); err != nil {
+			return err
+		}
+		if err := wait.sleep(ctx); err != nil {
+			return err
 		}
 	}
 }

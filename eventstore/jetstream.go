@@ -34,6 +34,9 @@ type JetStream struct {
 	js  jetstream.JetStream
 	log *slog.Logger
 
+	// replicated is set when the inbox has more than one replica.
+	replicated bool
+
 	recent *recent
 
 	mu sync.Mutex
@@ -55,6 +58,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*JetStream, error) {
 			fmt.Sprintf("its max_payload is %d bytes, a commit may have %d", limit, MaxCommit),
 			"set max_payload to 1MB, its default")
 	}
+	replicated := false
 	for _, want := range Streams(cfg) {
 		s, err := js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -67,13 +71,14 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*JetStream, error) {
 		if _, err := checkStream(s.CachedInfo().Config); err != nil {
 			return nil, err
 		}
+		replicated = replicated || s.CachedInfo().Config.Replicas > 1
 	}
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &JetStream{
-		nc: nc, js: js, log: log,
+		nc: nc, js: js, log: log, replicated: replicated,
 		recent:  newRecent(cmp.Or(cfg.CacheBytes, 32<<20)),
 		renewed: make(map[Lease]uint64),
 	}, nil

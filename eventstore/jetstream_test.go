@@ -2,11 +2,12 @@ package eventstore_test
 
 import (
 	"context"
+	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
@@ -14,7 +15,12 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(serveEnv); dir != "" {
+		serve(dir)
+	}
+	natsdtest.VerifyTestMain(m)
+}
 
 // store is a JetStream store whose log a stranger can write to.
 type store struct {
@@ -46,10 +52,9 @@ func TestOneReplica(t *testing.T) {
 func TestThreeReplicas(t *testing.T) {
 	servers := natsdtest.Cluster(t, 3)
 	natsdtest.Open(t, natsdtest.Connect(t, servers[0]), eventstore.Config{Replicas: 3})
-	n := 0
+	var n atomic.Int64
 	storetest.Run(t, func(t *testing.T) storetest.Store {
-		n++
-		nc := natsdtest.Connect(t, servers[n%3])
+		nc := natsdtest.Connect(t, servers[n.Add(1)%3])
 		return store{natsdtest.Open(t, nc, eventstore.Config{Replicas: 3}), nc}
 	})
 }

@@ -142,28 +142,27 @@ func (r *receiver) pull() error {
 	return r.j.nc.PublishRequest(subject, r.inbox+strconv.Itoa(r.pulls), body)
 }
 
-// heard takes a word of the server: a heartbeat, or the end of a pull.
+// heard takes a word of the server: a heartbeat, or the end of a pull and how
+// many messages it will not bring. The others may still be on their way.
 func (r *receiver) heard(m *nats.Msg) error {
-	if m.Subject != r.inbox+strconv.Itoa(r.pulls) {
-		return nil // about an earlier pull
-	}
 	status, text := m.Header.Get("Status"), m.Header.Get("Description")
-	switch {
-	case status == "100":
-		return nil
-	case status == "409" && strings.Contains(text, "Consumer Deleted"):
+	if status == "409" && strings.Contains(text, "Consumer Deleted") {
 		r.lose("its consumer was deleted")
 		return nil
-	case status == "409" && strings.Contains(text, "Batch Completed"):
-		r.left = 0
-		return nil
-	case status == "408":
-		// Once every pullExpires of an idle partition: time to look.
-		return nats.ErrTimeout
-	default:
-		r.j.log.Debug("a pull ended", "partition", r.lease.Partition, "status", status, "text", text)
+	}
+	if status == "100" || m.Subject != r.inbox+strconv.Itoa(r.pulls) {
+		return nil // or about an earlier pull
+	}
+	never, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages"))
+	if err != nil {
+		r.j.log.Debug("a pull failed", "partition", r.lease.Partition, "status", status, "text", text)
 		return nats.ErrTimeout
 	}
+	r.left = max(r.left-never, 0)
+	if status == "408" && r.left == 0 {
+		return nats.ErrTimeout // an idle partition: time to look
+	}
+	return nil
 }
 
 func (r *receiver) lose(why string) {

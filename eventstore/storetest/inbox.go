@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,22 +222,42 @@ var inboxCases = []Case{
 	}},
 	{"five thousand unacknowledged and the next still comes", func(t *testing.T, s Store) {
 		p := newPartition()
-		const n = 5000
+		const n, publishers = 5000, 8
 		keys := []domain.Key{keyIn(p), keyIn(p), keyIn(p)}
-		for i := range n {
-			publish(t, s, keys[i%3], fmt.Sprint(i), nil)
+		var wg sync.WaitGroup
+		for w := range publishers {
+			wg.Go(func() {
+				for i := w; i < n; i += publishers {
+					e := eventstore.Envelope{Key: keys[i%3], To: domain.LeadID, Data: []byte(fmt.Sprint(i))}
+					if _, _, err := s.Publish(t.Context(), e); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		takeAll := func(r eventstore.Receiver) {
+			seen, last := make(map[string]bool, n), uint64(0)
+			for range n {
+				d := next(t, r)
+				if d.Seq() <= last {
+					t.Fatalf("message %d came after %d", d.Seq(), last)
+				}
+				last = d.Seq()
+				seen[string(d.Envelope().Data)] = true
+			}
+			if len(seen) != n {
+				t.Fatalf("%d different messages, want %d", len(seen), n)
+			}
 		}
 		r := receive(t, s, "n1", p)
-		for i := range n {
-			nextText(t, r, fmt.Sprint(i))
-		}
+		takeAll(r)
 		publish(t, s, keys[0], "the approval", nil)
 		ack(t, nextText(t, r, "the approval"))
 		// And all of it comes again, in order, to whoever takes over.
 		r = receive(t, s, "n1", p)
-		for i := range n {
-			nextText(t, r, fmt.Sprint(i))
-		}
+		takeAll(r)
 		nothingBefore(t, s, r, keys[1])
 	}},
 	{"next ends with its context", func(t *testing.T, s Store) {

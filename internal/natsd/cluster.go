@@ -36,7 +36,3 @@ func agreed(servers []*Server) bool {
 	}
 	return leaders == 1
 }
-
-// Leads reports whether the server leads the cluster: the one whose loss
-// hurts most, for tests.
-func (s *Server) Leads() bool { return s.inner.JetStreamIsLeader() }
