@@ -102,9 +102,6 @@ func TestFaults(t *testing.T) {
 		"event: error":         {answer: raw(200, "text/event-stream", events(hi)+"event: error\ndata: oops\n\n"), code: CodeServerError, transient: true, says: "oops"},
 		"quota in the stream":  {answer: stream(`{"error":{"message":"no","code":"insufficient_quota"}}`), code: CodeQuota},
 		"context in a stream":  {answer: stream(`{"error":{"message":"no","code":"context_length_exceeded"}}`), code: CodeContextTooLong},
-		"nothing said":         {answer: stream(deltaOf(`{"content":""}`), stop), code: CodeEmpty, transient: true},
-		"only thoughts":        {answer: stream(deltaOf(`{"reasoning":"hm"}`), stop), code: CodeEmpty, transient: true},
-		"only a ghost":         {answer: stream(piece(`{"index":0,"function":{"name":"","arguments":""}}`), finish("tool_calls")), code: CodeEmpty, transient: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,8 @@ type Caller struct {
 	Step   uint32
 }
 
-// Reply is a complete answer: a finish reason was seen.
+// Reply is a complete answer: a finish reason was seen. Text and Calls may both
+// be empty; what follows from that is for the run to decide.
 type Reply struct {
 	Text string
 	// Reasoning is what the model thought aloud; it is never the answer.
@@ -72,11 +73,6 @@ type Reply struct {
 	// sent; see Matches.
 	RequestHash string
 }
-
-// Empty reports a reply that says nothing and asks for nothing. It is only
-// given after tool results, where it ends the turn in silence; in answer to
-// mail it is an error, model-empty.
-func (r Reply) Empty() bool { return r.Text == "" && len(r.Calls) == 0 }
 
 // Client calls a model.
 type Client interface {
@@ -108,8 +104,6 @@ const (
 	CodeServerError = "model-server-error"
 	// CodeProtocol: the answer is not one of the API.
 	CodeProtocol = "model-protocol"
-	// CodeEmpty: the answer holds neither text nor a tool call.
-	CodeEmpty = "model-empty"
 )
 
 // Error is a call without a complete answer. It never holds the key.

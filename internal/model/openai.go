@@ -187,7 +187,10 @@ func (c *OpenAI) exchange(parent context.Context, from Caller, req Request, body
 	if x.chunks == 0 {
 		return Reply{}, x.nothing()
 	}
-	return acc.reply(from, req, body)
+	if acc.finish == "" {
+		return Reply{}, cut("the stream ended without a finish reason")
+	}
+	return acc.reply(from, req, body), nil
 }
 
 // failure names what ended an exchange: the watch, the transport, or the
@@ -215,10 +218,7 @@ func headers(from Caller) http.Header {
 }
 
 // reply is what the pieces came to.
-func (a *accumulator) reply(from Caller, req Request, body []byte) (Reply, *Error) {
-	if a.finish == "" {
-		return Reply{}, cut("the stream ended without a finish reason")
-	}
+func (a *accumulator) reply(from Caller, req Request, body []byte) Reply {
 	r := Reply{
 		Text: a.text.String(), Reasoning: a.reasoning.String(),
 		Finish: a.finish, Model: cmp.Or(a.model, req.Model),
@@ -231,15 +231,9 @@ func (a *accumulator) reply(from Caller, req Request, body []byte) (Reply, *Erro
 	default:
 		seed := fmt.Sprintf("%v.%s.%d", from.Key, from.Run, from.Step)
 		r.Calls = a.result(idsOf(req.Messages), seed, req.Tools)
-		if r.Empty() && lastRole(req) != "tool" {
-			return Reply{}, &Error{
-				Code: CodeEmpty, Transient: true, What: "the model answered nothing",
-				Why: fmt.Sprintf("finish reason %s, %d bytes of reasoning", a.finish, len(r.Reasoning)), Try: "the step is tried again",
-			}
-		}
 	}
 	r.Usage = a.used(body, r)
-	return r, nil
+	return r
 }
 
 // used are the server's figures, or a rough count of ours: four bytes a token.
@@ -269,5 +263,3 @@ func idsOf(messages []Message) map[string]bool {
 	}
 	return ids
 }
-
-func lastRole(req Request) string { return req.Messages[len(req.Messages)-1].Role }

@@ -75,36 +75,33 @@ func TestReplies(t *testing.T) {
 		"lone surrogate":            {stream(deltaOf(`{"content":"a\ud83db"}`), stop), heard{Text: "a\ufffdb", Finish: "stop"}},
 		"nul in text":               {stream(deltaOf(`{"content":"a\u0000b"}`), stop), heard{Text: "a\ufffdb", Finish: "stop"}},
 
-		"usage before finish":     {stream(hi, usageChunk, stop), heard{Text: "hi", Finish: "stop", Usage: "10/2/4"}},
-		"usage in fractions":      {stream(hi, stop, `{"choices":[],"usage":{"prompt_tokens":9.5,"completion_tokens":"2"}}`), heard{Text: "hi", Finish: "stop", Usage: "10/2/0"}},
-		"usage in every chunk":    {stream(`{"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}`), heard{Text: "hi", Finish: "stop", Usage: "10/2/0"}},
-		"usage of zeros":          {stream(hi, stop, `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`), heard{Text: "hi", Finish: "stop"}},
-		"cache hits of deepseek":  {stream(hi, stop, `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_cache_hit_tokens":8,"prompt_tokens_details":null}}`), heard{Text: "hi", Finish: "stop", Usage: "10/2/8"}},
-		"finish unknown":          {stream(hi, finish("eos")), heard{Text: "hi", Finish: "eos"}},
-		"finish in every chunk":   {stream(deltaOf(`{"content":"h"}`, "stop"), deltaOf(`{"content":"i"}`, "stop")), heard{Text: "hi", Finish: "stop"}},
-		"finish length":           {stream(hi, piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{}"}}`), finish("length")), heard{Text: "hi", Finish: "length"}},
-		"finish max_tokens":       {stream(hi, finish("MAX_TOKENS")), heard{Text: "hi", Finish: "length"}},
-		"finish content_filter":   {stream(piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{}"}}`), finish("content_filter")), heard{Finish: "content_filter"}},
-		"stop with calls":         {stream(piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{\"a\":1}"}}`), stop), heard{Finish: "stop", Calls: get("c1", `{"a":1}`)}},
-		"text and calls":          {stream(hi, piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{\"a\":1}"}}`), finish("tool_calls")), heard{Text: "hi", Finish: "tool_calls", Calls: get("c1", `{"a":1}`)}},
-		"a call as text":          {stream(deltaOf(`{"content":"<tool_call>{\"name\":\"get\"}</tool_call>"}`), stop), heard{Text: `<tool_call>{"name":"get"}</tool_call>`, Finish: "stop"}},
-		"function_call of old":    {stream(deltaOf(`{"function_call":{"name":"get","arguments":"{\"a\":"}}`), deltaOf(`{"function_call":{"arguments":"1}"}}`), finish("function_call")), heard{Finish: "function_call", Calls: get(made(0), `{"a":1}`)}},
-		"json for a stream":       {raw(200, "application/json", `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"c1","type":"function","function":{"name":"get","arguments":"{\"a\":1}"}},{"id":"c2","type":"function","function":{"name":"get","arguments":"{\"a\":2}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`), heard{Text: "hi", Finish: "tool_calls", Calls: append(get("c1", `{"a":1}`), get("c2", `{"a":2}`)...), Usage: "3/1/0"}},
-		"json after blank lines":  {raw(200, "application/json", "\n\n  {\"choices\":[{\"message\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n"), heard{Text: "hi", Finish: "stop"}},
-		"json lines":              {raw(200, "application/x-ndjson", hi+"\n"+stop+"\n"), heard{Text: "hi", Finish: "stop"}},
-		"compressed":              {gzipped(events(hi, stop)), heard{Text: "hi", Finish: "stop"}},
-		"a long line":             {stream(deltaOf(`{"content":"`+strings.Repeat("x", 300_000)+`"}`), stop), heard{Text: strings.Repeat("x", 300_000), Finish: "stop"}},
-		"nothing after tools":     {stream(stop), heard{Finish: "stop"}},
-		"only thoughts after all": {stream(deltaOf(`{"reasoning":"hm"}`), stop), heard{Reasoning: "hm", Finish: "stop"}},
+		"usage before finish":    {stream(hi, usageChunk, stop), heard{Text: "hi", Finish: "stop", Usage: "10/2/4"}},
+		"usage in fractions":     {stream(hi, stop, `{"choices":[],"usage":{"prompt_tokens":9.5,"completion_tokens":"2"}}`), heard{Text: "hi", Finish: "stop", Usage: "10/2/0"}},
+		"usage in every chunk":   {stream(`{"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`, `{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}`), heard{Text: "hi", Finish: "stop", Usage: "10/2/0"}},
+		"usage of zeros":         {stream(hi, stop, `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`), heard{Text: "hi", Finish: "stop"}},
+		"cache hits of deepseek": {stream(hi, stop, `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_cache_hit_tokens":8,"prompt_tokens_details":null}}`), heard{Text: "hi", Finish: "stop", Usage: "10/2/8"}},
+		"finish unknown":         {stream(hi, finish("eos")), heard{Text: "hi", Finish: "eos"}},
+		"finish in every chunk":  {stream(deltaOf(`{"content":"h"}`, "stop"), deltaOf(`{"content":"i"}`, "stop")), heard{Text: "hi", Finish: "stop"}},
+		"finish length":          {stream(hi, piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{}"}}`), finish("length")), heard{Text: "hi", Finish: "length"}},
+		"finish max_tokens":      {stream(hi, finish("MAX_TOKENS")), heard{Text: "hi", Finish: "length"}},
+		"finish content_filter":  {stream(piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{}"}}`), finish("content_filter")), heard{Finish: "content_filter"}},
+		"stop with calls":        {stream(piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{\"a\":1}"}}`), stop), heard{Finish: "stop", Calls: get("c1", `{"a":1}`)}},
+		"text and calls":         {stream(hi, piece(`{"index":0,"id":"c1","function":{"name":"get","arguments":"{\"a\":1}"}}`), finish("tool_calls")), heard{Text: "hi", Finish: "tool_calls", Calls: get("c1", `{"a":1}`)}},
+		"a call as text":         {stream(deltaOf(`{"content":"<tool_call>{\"name\":\"get\"}</tool_call>"}`), stop), heard{Text: `<tool_call>{"name":"get"}</tool_call>`, Finish: "stop"}},
+		"function_call of old":   {stream(deltaOf(`{"function_call":{"name":"get","arguments":"{\"a\":"}}`), deltaOf(`{"function_call":{"arguments":"1}"}}`), finish("function_call")), heard{Finish: "function_call", Calls: get(made(0), `{"a":1}`)}},
+		"json for a stream":      {raw(200, "application/json", `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"c1","type":"function","function":{"name":"get","arguments":"{\"a\":1}"}},{"id":"c2","type":"function","function":{"name":"get","arguments":"{\"a\":2}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`), heard{Text: "hi", Finish: "tool_calls", Calls: append(get("c1", `{"a":1}`), get("c2", `{"a":2}`)...), Usage: "3/1/0"}},
+		"json after blank lines": {raw(200, "application/json", "\n\n  {\"choices\":[{\"message\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n"), heard{Text: "hi", Finish: "stop"}},
+		"json lines":             {raw(200, "application/x-ndjson", hi+"\n"+stop+"\n"), heard{Text: "hi", Finish: "stop"}},
+		"compressed":             {gzipped(events(hi, stop)), heard{Text: "hi", Finish: "stop"}},
+		"nothing said":           {stream(deltaOf(`{"content":""}`), stop), heard{Finish: "stop"}},
+		"only thoughts":          {stream(deltaOf(`{"reasoning":"hm"}`), stop), heard{Reasoning: "hm", Finish: "stop"}},
+		"only a ghost":           {stream(piece(`{"index":0,"function":{"name":"","arguments":""}}`), finish("tool_calls")), heard{Finish: "tool_calls"}},
+		"a long line":            {stream(deltaOf(`{"content":"`+strings.Repeat("x", 300_000)+`"}`), stop), heard{Text: strings.Repeat("x", 300_000), Finish: "stop"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := question
-			if strings.HasSuffix(name, "after tools") || strings.HasSuffix(name, "after all") {
-				req = afterTools
-			}
 			var streamed strings.Builder
-			r, err := stub(t, Config{}, c.answer).Call(testContext(t), caller, req, func(s string) { streamed.WriteString(s) })
+			r, err := stub(t, Config{}, c.answer).Call(testContext(t), caller, question, func(s string) { streamed.WriteString(s) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -144,7 +144,6 @@ func TestFaults(t *testing.T) {
 		"key":               {"{status: 401}", model.CodeKeyRefused, false, 0},
 		"cut":               {"{text: 'a text of some length', cut: true}", model.CodeCut, true, 0},
 		"reset":             {"{text: 'a text of some length', reset: true}", model.CodeCut, true, 0},
-		"empty":             {"{text: ''}", model.CodeEmpty, true, 0},
 		"cut within a call": {"{tools: [{name: get, args: {text: 'a text of some length'}}], cut: true}", model.CodeCut, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,6 +158,12 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
+	t.Run("empty", func(t *testing.T) {
+		_, client := start(t, "rules:\n  - {text: ''}\n")
+		if r, err := client.Call(within(t), backend, hello, nil); err != nil || r.Text != "" || r.Finish != "stop" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
 	t.Run("length", func(t *testing.T) {
 		_, client := start(t, "rules:\n  - {text: half, tools: [{name: get}], finish: length}\n")
 		r, err := client.Call(within(t), backend, hello, nil)
