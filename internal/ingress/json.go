@@ -1,0 +1,116 @@
+package ingress
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const form = `{"kind":"user_message","text":"…","mode":"steer","reply_to":"msg3"}; only text is needed`
+
+var kinds = map[string]rollcallv1.MailKind{
+	"":                rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE,
+	"user_message":    rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE,
+	"framework_alert": rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT,
+}
+
+var modes = map[string]rollcallv1.MailMode{
+	"":          rollcallv1.MailMode_MAIL_MODE_UNSPECIFIED,
+	"interrupt": rollcallv1.MailMode_MAIL_MODE_INTERRUPT,
+	"steer":     rollcallv1.MailMode_MAIL_MODE_STEER,
+	"queue":     rollcallv1.MailMode_MAIL_MODE_QUEUE,
+}
+
+// message reads a JSON message. Fields that it does not know are ignored; names
+// count exactly, unlike in encoding/json's own matching.
+func message(to string, data []byte) (*rollcallv1.Command, error) {
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	if !utf8.Valid(data) {
+		return nil, check(string(data))
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil || fields == nil {
+		why := "it is null"
+		if err != nil {
+			why = err.Error()
+		}
+		return nil, domain.Refuse("json-invalid", refused, "it is no JSON object: "+head(why), "send "+form)
+	}
+	var kind, words, mode, replyTo string
+	for name, into := range map[string]*string{"kind": &kind, "text": &words, "mode": &mode, "reply_to": &replyTo} {
+		if err := field(fields, name, into); err != nil {
+			return nil, err
+		}
+	}
+	k, known := kinds[kind]
+	if !known {
+		return nil, domain.Refuse("kind-refused", refused, fmt.Sprintf("outsiders cannot send mail of kind %q", head(kind)), "choose user_message or framework_alert")
+	}
+	m, known := modes[mode]
+	switch {
+	case !known:
+		return nil, domain.Refuse("mode-invalid", refused, fmt.Sprintf("there is no mode %q", head(mode)), "choose interrupt, steer or queue, or leave mode out")
+	case mode != "" && k != rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
+		return nil, domain.Refuse("mode-invalid", refused, "only a user_message has a mode", "leave mode out")
+	}
+	if err := check(words); err != nil {
+		return nil, err
+	}
+	return post(&rollcallv1.PostMessage{To: to, Kind: k, Mode: m, Body: &rollcallv1.Body{Text: words}, ReplyTo: replyTo}), nil
+}
+
+// field reads a string, or nothing where it is absent or null.
+func field(fields map[string]json.RawMessage, name string, into *string) error {
+	raw, ok := fields[name]
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return domain.Refuse("json-invalid", refused, fmt.Sprintf("its field %q is no string", name), "send "+form)
+	}
+	if loneSurrogate(raw) {
+		return domain.Refuse("text-invalid", refused, fmt.Sprintf("its field %q has half of a character (a lone \\uD800 to \\uDFFF)", name),
+			`write both halves, such as \uD83D\uDE00, or the character itself`)
+	}
+	return nil
+}
+
+// loneSurrogate reports an escaped half of a surrogate pair without its other
+// half. encoding/json replaces it in silence, and the words would be lost.
+func loneSurrogate(raw []byte) bool {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		unit, ok := unicodeEscape(raw[i:])
+		switch {
+		case !ok:
+			i++ // the escaped character
+		case unit >= 0xD800 && unit < 0xDC00:
+			low, ok := unicodeEscape(raw[i+6:])
+			if !ok || low < 0xDC00 || low > 0xDFFF {
+				return true
+			}
+			i += 11
+		case unit >= 0xDC00 && unit <= 0xDFFF:
+			return true
+		default:
+			i += 5
+		}
+	}
+	return false
+}
+
+// unicodeEscape reads \uXXXX at the beginning of raw.
+func unicodeEscape(raw []byte) (unit uint64, ok bool) {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0, false
+	}
+	unit, err := strconv.ParseUint(string(raw[2:6]), 16, 32)
+	return unit, err == nil
+}
