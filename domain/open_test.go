@@ -72,25 +72,35 @@ func TestOpenNone(t *testing.T) {
 
 func TestOpenRefusals(t *testing.T) {
 	for code, changes := range map[string][]func(*rollcallv1.OpenConversation){
-		"contract-unknown":     {func(o *rollcallv1.OpenConversation) { o.Contract = "round-robin" }, func(o *rollcallv1.OpenConversation) { o.Contract = "" }},
-		"contract-unfit":       {func(o *rollcallv1.OpenConversation) { o.Members = []*rollcallv1.MemberSpec{{Name: "A", DependsOn: []string{"B"}}} }},
+		"contract-unknown": {func(o *rollcallv1.OpenConversation) { o.Contract = "round-robin" }, func(o *rollcallv1.OpenConversation) { o.Contract = "" }},
+		"contract-unfit": {func(o *rollcallv1.OpenConversation) {
+			o.Members = []*rollcallv1.MemberSpec{{Name: "A", DependsOn: []string{"B"}}}
+		}},
 		"conversation-invalid": {func(o *rollcallv1.OpenConversation) { o.Conversation = "another" }, func(o *rollcallv1.OpenConversation) { o.Tenant = "other" }},
 		"agent-type-unknown": {
 			func(o *rollcallv1.OpenConversation) { o.LeadAgent = "expert" },
-			func(o *rollcallv1.OpenConversation) { o.Members = []*rollcallv1.MemberSpec{{Name: "A", AgentType: "x"}} },
+			func(o *rollcallv1.OpenConversation) {
+				o.Members = []*rollcallv1.MemberSpec{{Name: "A", AgentType: "x"}}
+			},
 		},
 		"agent-type-invalid": {
 			func(o *rollcallv1.OpenConversation) { o.Agents = []*rollcallv1.AgentDefinition{{Name: ""}} },
-			func(o *rollcallv1.OpenConversation) { o.Agents = []*rollcallv1.AgentDefinition{{Name: "a"}, {Name: "a"}} },
+			func(o *rollcallv1.OpenConversation) {
+				o.Agents = []*rollcallv1.AgentDefinition{{Name: "a"}, {Name: "a"}}
+			},
 		},
-		"tool-unknown": {func(o *rollcallv1.OpenConversation) { o.Agents = []*rollcallv1.AgentDefinition{{Name: "a", Tools: []string{"fly"}}} }},
-		"name-taken":   {func(o *rollcallv1.OpenConversation) { o.Members = []*rollcallv1.MemberSpec{{Name: "A"}, {Name: " A "}} }},
+		"tool-unknown": {func(o *rollcallv1.OpenConversation) {
+			o.Agents = []*rollcallv1.AgentDefinition{{Name: "a", Tools: []string{"fly"}}}
+		}},
+		"name-taken": {func(o *rollcallv1.OpenConversation) { o.Members = []*rollcallv1.MemberSpec{{Name: "A"}, {Name: " A "}} }},
 		"name-reserved": {func(o *rollcallv1.OpenConversation) {
 			o.Members = []*rollcallv1.MemberSpec{{Name: "Operator"}}
 		}},
 		"text-too-long": {
 			func(o *rollcallv1.OpenConversation) { o.Name = strings.Repeat("x", 201) },
-			func(o *rollcallv1.OpenConversation) { o.Agents = []*rollcallv1.AgentDefinition{{Name: "a", Prompt: strings.Repeat("x", 600<<10)}} },
+			func(o *rollcallv1.OpenConversation) {
+				o.Agents = []*rollcallv1.AgentDefinition{{Name: "a", Prompt: strings.Repeat("x", 600<<10)}}
+			},
 			func(o *rollcallv1.OpenConversation) { o.Objective = domaintest.Text(strings.Repeat("x", 65<<10)) },
 		},
 		"text-invalid":  {func(o *rollcallv1.OpenConversation) { o.Objective = domaintest.Text("a\x00b") }},
