@@ -1,0 +1,101 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/internal/model"
+	"github.com/rollcall-dev/rollcall/internal/prompt"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// clean makes text from outside fit the log: valid UTF-8 without NUL.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// inline wraps text; nil when there is none.
+func inline(s string) *rollcallv1.Body {
+	if s == "" {
+		return nil
+	}
+	return &rollcallv1.Body{Text: clean(s)}
+}
+
+// storeBodies puts every body over InlineBody into the object store and its
+// address into the command, before anything is decided.
+func (rt *runtime) storeBodies(ctx context.Context, key domain.Key, cmd *rollcallv1.Command) error {
+	var bodies []*rollcallv1.Body
+	switch k := cmd.GetKind().(type) {
+	case *rollcallv1.Command_PostMessage:
+		bodies = append(bodies, k.PostMessage.GetBody())
+	case *rollcallv1.Command_OpenConversation:
+		bodies = append(bodies, k.OpenConversation.GetObjective())
+	case *rollcallv1.Command_RecordReply:
+		bodies = append(bodies, k.RecordReply.GetText(), k.RecordReply.GetReasoning())
+		for _, c := range k.RecordReply.GetCalls() {
+			if len(c.GetArguments()) <= eventstore.InlineBody {
+				continue
+			}
+			blob, err := rt.Store.PutBlob(ctx, key, []byte(c.GetArguments()))
+			if err != nil {
+				return err
+			}
+			c.Arguments, c.ArgumentsBlob = "", blob
+		}
+	case *rollcallv1.Command_RecordToolOutcome:
+		bodies = append(bodies, k.RecordToolOutcome.GetOutput())
+	}
+	for _, b := range bodies {
+		if len(b.GetText()) <= eventstore.InlineBody {
+			continue
+		}
+		blob, err := rt.Store.PutBlob(ctx, key, []byte(b.GetText()))
+		if err != nil {
+			return err
+		}
+		b.Text, b.Blob = "", blob
+	}
+	return nil
+}
+
+func readArguments(ctx context.Context, blobs eventstore.Blobs, key domain.Key, c *rollcallv1.ToolCall) (string, error) {
+	if c.GetArgumentsBlob() == nil {
+		return c.GetArguments(), nil
+	}
+	data, err := getBlob(ctx, blobs, key, c.GetArgumentsBlob())
+	return string(data), err
+}
+
+// getBlob waits out short faults. A missing or broken body is final.
+func getBlob(ctx context.Context, blobs eventstore.Blobs, key domain.Key, b *rollcallv1.Blob) ([]byte, error) {
+	retry := delays(50*time.Millisecond, 2*time.Second)
+	for {
+		data, err := blobs.GetBlob(ctx, key, b)
+		if err == nil || ctx.Err() != nil || errors.Is(err, eventstore.ErrMissingBlob) || errors.Is(err, domain.ErrHash) {
+			return data, err
+		}
+		pause(ctx, retry())
+	}
+}
+
+// buildRequest fetches what the plan refers to and renders it.
+func buildRequest(ctx context.Context, store eventstore.Store, p domain.StepPlan) (model.Request, error) {
+	retry := delays(50*time.Millisecond, 2*time.Second)
+	for {
+		commits, err := store.At(ctx, p.Key, prompt.Needs(p))
+		switch {
+		case err == nil:
+			return prompt.Build(p, prompt.Commits{ByVersion: commits, Blob: func(b *rollcallv1.Blob) ([]byte, error) {
+				return getBlob(ctx, store, p.Key, b)
+			}})
+		case ctx.Err() != nil, errors.Is(err, eventstore.ErrNotFound), errors.Is(err, domain.ErrHash), errors.Is(err, domain.ErrGap):
+			return model.Request{}, err
+		}
+		pause(ctx, retry())
+	}
+}

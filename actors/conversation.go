@@ -1,0 +1,284 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+)
+
+// conversation is the one writer of a conversation's log on this node. Its
+// state is always what the log says; between a decision and its durability it
+// does nothing else.
+type conversation struct {
+	*runtime
+	box    *box
+	lease  eventstore.Lease
+	lost   func(error)
+	parent *actor.PID
+
+	self   *actor.PID
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	// state is nil while loading, quarantined or lost.
+	state *domain.State
+	at    eventstore.Position
+	// flight is the commit being appended and how many items of the queue it
+	// covers.
+	flight *flight
+	// seen counts messages from the partition.
+	seen uint64
+	// members that have an actor, and what each is doing ("" for nothing).
+	members map[string]*crew
+	// arming timers were sent to the store, armed ones are known to be there.
+	arming, armed map[string]time.Time
+	// rolls wait for the load.
+	rolls []*rollCall
+	// alone: decide one command a commit, after one was too large.
+	alone    bool
+	draining bool
+	// suspended: the drain's RunSuspended were decided; told: drained was sent.
+	suspended, told bool
+	active          bool // counted in runtime.active
+	idleAt          time.Time
+	snapshot        uint64 // version of the last snapshot begun
+}
+
+// crew is a member as its conversation knows it: its actor, and the key of the
+// step it is at ("" for none).
+type crew struct {
+	pid  *actor.PID
+	step string
+}
+
+// Receive is called by the actor system only.
+func (c *conversation) Receive(a actor.Context) {
+	switch m := a.Message().(type) {
+	case *actor.Started:
+		c.start(a)
+	case *actor.Restarting:
+		c.box.crashes++
+		c.end()
+	case *actor.Stopping, *actor.Stopped:
+		c.end()
+	case *deliver:
+		c.seen++
+		c.accept(a, m.item)
+	case *outcome:
+		c.accept(a, m.item)
+	case *loaded:
+		c.ready(a, m)
+	case *appended:
+		c.settle(a, m)
+	case *timerArmed:
+		c.timerIs(a, m)
+	case *keepWarm:
+		c.seen++
+	case *rollCall:
+		c.seen++
+		c.rolls = append(c.rolls, m)
+		c.callRoll(a)
+	case *present:
+		m.call.add(m.member)
+	case *tick:
+		c.seen++
+		c.tick(a)
+	case *drain:
+		c.draining = true
+		c.drain(a)
+	case *restarted:
+		c.memberRestarted(a, m)
+	}
+}
+
+func (c *conversation) start(a actor.Context) {
+	c.self = a.Self()
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.members = map[string]*crew{}
+	c.arming, c.armed = map[string]time.Time{}, map[string]time.Time{}
+	c.setActive(true)
+	if c.box.crashes >= maxCrashes && c.box.quarantine == nil {
+		c.quarantine(fmt.Errorf("crashed %d times in a row", c.box.crashes))
+	}
+	if c.box.quarantine == nil {
+		c.load()
+	}
+}
+
+func (c *conversation) end() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.setActive(false)
+}
+
+func (c *conversation) setActive(on bool) {
+	if on != c.active {
+		c.active = on
+		if on {
+			c.runtime.active.Add(1)
+		} else {
+			c.runtime.active.Add(-1)
+		}
+	}
+	c.busy()
+}
+
+// accept queues a command. A quarantined conversation holds its messages; a
+// retry re-drives it.
+func (c *conversation) accept(a actor.Context, it *item) {
+	if c.draining {
+		return // the inbox keeps it for the next owner
+	}
+	c.box.queue = append(c.box.queue, it)
+	c.setActive(true)
+	if c.box.quarantine != nil {
+		if it.command.GetRetryMember() == nil {
+			return
+		}
+		c.box.quarantine, c.box.crashes = nil, 0
+		c.setAside(c.box.key, nil)
+		c.load()
+	}
+	c.pump(a)
+}
+
+// load rebuilds the state from the snapshot and the log.
+func (c *conversation) load() {
+	c.state = nil
+	ctx, key := c.ctx, c.box.key
+	c.steps.Go(func() {
+		m := c.fold(ctx, key)
+		if ctx.Err() == nil {
+			c.system.Root.Send(c.self, m)
+		}
+	})
+}
+
+func (c *conversation) fold(ctx context.Context, key domain.Key) (m *loaded) {
+	defer func() {
+		if r := recover(); r != nil {
+			m = &loaded{err: fmt.Errorf("load conversation: crashed: %v", r), panicked: true}
+		}
+	}()
+	retry := delays(100*time.Millisecond, 5*time.Second)
+	for {
+		state, at, err := Load(ctx, c.Store, key)
+		switch {
+		case err == nil:
+			return &loaded{state: state, at: at}
+		case ctx.Err() != nil || errors.Is(err, domain.ErrGap) || errors.Is(err, domain.ErrHash) || errors.Is(err, domain.ErrNotCommit):
+			return &loaded{err: err}
+		}
+		c.Log.Warn("load conversation; trying again", "conversation", key.String(), "error", err)
+		pause(ctx, retry())
+	}
+}
+
+// Load rebuilds a conversation from its snapshot and log, without any effect.
+func Load(ctx context.Context, store eventstore.Store, key domain.Key) (*domain.State, eventstore.Position, error) {
+	state, at := domain.New(key), eventstore.Position{}
+	snap, ok, err := store.LoadSnapshot(ctx, key, domain.EvolveVersion)
+	if err != nil {
+		return nil, at, err
+	}
+	if ok {
+		if s, err := domain.Unmarshal(snap.Data); err == nil {
+			state, at = s, snap.Position
+		}
+	}
+	err = store.Load(ctx, key, at, func(r eventstore.Recorded) error {
+		state.Evolve(r.Commit)
+		at = r.Position()
+		return nil
+	})
+	return state, at, err
+}
+
+// ready takes up a loaded state: open runs whose step was lost are resumed.
+func (c *conversation) ready(a actor.Context, m *loaded) {
+	if m.err != nil {
+		c.quarantine(m.err)
+		c.rollNone()
+		c.drain(a)
+		return
+	}
+	c.state, c.at, c.snapshot = m.state, m.at, m.at.Version
+	var resume []*item
+	for _, r := range domain.OpenRuns(c.state) {
+		resume = append(resume, resumeRun(r.Member, r.Run))
+	}
+	c.box.front(resume...)
+	c.warmMembers(a)
+	c.callRoll(a)
+	if c.draining {
+		c.drain(a)
+		return
+	}
+	c.pump(a)
+	if c.flight == nil {
+		c.afterCommit(a)
+	}
+}
+
+func (c *conversation) quarantine(err error) {
+	c.box.quarantine = err
+	c.state = nil
+	c.setAside(c.box.key, err)
+	c.setActive(false)
+}
+
+// tick extends held messages and asks to leave when nothing is going on.
+func (c *conversation) tick(a actor.Context) {
+	for _, it := range c.box.queue {
+		if it.delivery != nil {
+			c.extend(it.delivery)
+		}
+	}
+	for _, d := range c.box.held {
+		c.extend(d)
+	}
+	if !c.due() && len(c.box.held) == 0 && time.Since(c.idleAt) >= c.PassivateAfter {
+		a.Send(c.parent, &passivate{key: c.box.key, seen: c.seen})
+	}
+}
+
+func (c *conversation) extend(d eventstore.Delivery) {
+	if err := d.Hold(); err != nil {
+		c.Log.Debug("hold inbox message", "seq", d.Seq(), "error", err)
+	}
+}
+
+// drain suspends open runs and reports when nothing is in flight. What was
+// queued and not decided stays in the inbox for the next owner.
+func (c *conversation) drain(a actor.Context) {
+	if !c.draining || c.told || c.flight != nil {
+		return
+	}
+	if c.state != nil && !c.suspended {
+		c.suspended = true
+		if c.suspend(a) {
+			return
+		}
+	}
+	c.told = true
+	a.Send(c.parent, &drained{key: c.box.key})
+}
+
+// suspend stops every step and commits RunSuspended for it; false when nothing
+// was running.
+func (c *conversation) suspend(a actor.Context) bool {
+	c.box.queue = nil
+	for _, w := range domain.Due(c.state) {
+		c.stopStep(a, w.Member)
+		c.box.queue = append(c.box.queue, suspendRun(w.Member, w.Run, "the node is stopping"))
+	}
+	c.pump(a)
+	return c.flight != nil
+}

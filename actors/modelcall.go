@@ -1,0 +1,102 @@
+package actors
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/model"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// modelJob makes one model call.
+type modelJob struct{ plan domain.StepPlan }
+
+func (j modelJob) owner() (string, string) { return j.plan.Member.ID, j.plan.Run }
+
+func (j modelJob) run(ctx context.Context, m *member, wait time.Duration) (*rollcallv1.Command, time.Duration) {
+	p := j.plan
+	pause(ctx, wait)
+	req, err := buildRequest(ctx, m.Store, p)
+	if ctx.Err() != nil {
+		return nil, 0
+	}
+	if err != nil {
+		return failRun(p.Member.ID, p.Run, "request-not-built", err.Error()).command, 0
+	}
+	body, err := model.Encode(req)
+	if err != nil {
+		return failRun(p.Member.ID, p.Run, "request-not-built", err.Error()).command, 0
+	}
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return nil, 0
+	}
+	m.busy()
+	from := model.Caller{Key: p.Key, Member: p.Member.Name, Run: p.Run, Step: p.Step}
+	reply, err := m.Models.Call(ctx, from, req, func(text string) { m.Feed.Text(from, p.Member.ID, text) })
+	if ctx.Err() != nil {
+		return nil, 0
+	}
+	if err != nil {
+		return j.failed(err, hash)
+	}
+	return m.recordReply(ctx, p, reply, hash), 0
+}
+
+// failed records a call without an answer. The wait before the next attempt
+// is the server's wish or ours, whichever is longer.
+func (j modelJob) failed(err error, hash string) (*rollcallv1.Command, time.Duration) {
+	p := j.plan
+	f := &rollcallv1.RecordModelFailure{
+		Member: p.Member.ID, Run: p.Run, Step: p.Step, Attempt: p.Attempt,
+		Code: "model-failed", Error: clean(err.Error()), RequestHash: hash,
+	}
+	wait := min(500*time.Millisecond<<min(p.Attempt-1, 8), time.Minute)
+	wait += rand.N(wait / 2)
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		f.Code, f.Transient = e.Code, e.Transient
+		wait = max(wait, e.RetryAfter)
+	}
+	return &rollcallv1.Command{
+		Actor: p.Member.ID,
+		Kind:  &rollcallv1.Command_RecordModelFailure{RecordModelFailure: f},
+	}, wait
+}
+
+func (m *member) recordReply(ctx context.Context, p domain.StepPlan, r model.Reply, hash string) *rollcallv1.Command {
+	rec := &rollcallv1.RecordReply{
+		Member: p.Member.ID, Run: p.Run, Step: p.Step, Attempt: p.Attempt,
+		Text: inline(r.Text), Reasoning: inline(r.Reasoning), Finish: clean(r.Finish),
+		Usage: r.Usage, RequestHash: hash, Model: clean(r.Model),
+	}
+	for _, c := range r.Calls {
+		rec.Calls = append(rec.Calls, &rollcallv1.ToolCall{Id: clean(c.GetId()), Name: clean(c.GetName()), Arguments: clean(c.GetArguments()), Extra: clean(c.GetExtra())})
+	}
+	cmd := &rollcallv1.Command{Actor: p.Member.ID, Kind: &rollcallv1.Command_RecordReply{RecordReply: rec}}
+	return m.withBodies(ctx, p.Key, cmd, p.Member.ID, p.Run)
+}
+
+// withBodies stores the command's large bodies, for as long as it takes: the
+// answer is paid for and must not be lost to a short fault.
+func (rt *runtime) withBodies(ctx context.Context, key domain.Key, cmd *rollcallv1.Command, member, run string) *rollcallv1.Command {
+	retry := delays(100*time.Millisecond, 5*time.Second)
+	for ctx.Err() == nil {
+		err := rt.storeBodies(ctx, key, cmd)
+		if err == nil {
+			return cmd
+		}
+		rt.Log.Warn("store body; trying again", "conversation", key.String(), "run", run, "member", member, "error", err)
+		pause(ctx, retry())
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/internal/ingress"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	// A lease that could not be renewed for this long is given up before it
+	// lapses, so that runs end while they are still ours.
+	giveUpAfter = eventstore.LeaseTTL * 7 / 10
+	renewEvery  = eventstore.LeaseTTL / 3
+	// Held inbox messages are extended this often; the store's wait is minutes.
+	holdEvery = 30 * time.Second
+)
+
+// owner claims one partition, again whenever it is lost, and passes what its
+// inbox brings to the partition's actor.
+type owner struct {
+	*runtime
+	partition int
+	pid       *actor.PID
+}
+
+// run returns when ctx has ended and the partition is let go.
+func (o *owner) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		lease, err := o.Store.Claim(ctx, o.Node, o.partition)
+		if err != nil {
+			if !errors.Is(err, eventstore.ErrHeld) && ctx.Err() == nil {
+				o.Log.Warn("claim partition", "partition", o.partition, "error", err)
+			}
+			pause(ctx, time.Second+rand.N(500*time.Millisecond))
+			continue
+		}
+		o.hold(ctx, lease)
+	}
+}
+
+// hold works on the partition until the lease is lost or ctx ends.
+func (o *owner) hold(ctx context.Context, lease eventstore.Lease) {
+	session, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	stopDrain := context.AfterFunc(ctx, func() { end(nil) })
+	defer stopDrain()
+
+	renewed := make(chan struct{})
+	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
+	go func() { defer close(renewed); o.renew(renewing, lease, end) }()
+	defer func() { stopRenewing(); <-renewed }()
+
+	receiver, err := o.Store.Receive(session, lease)
+	if err != nil {
+		if ctx.Err() == nil {
+			o.Log.Warn("receive partition", "partition", o.partition, "error", err)
+			pause(ctx, 200*time.Millisecond)
+		}
+		o.release(lease)
+		return
+	}
+	o.system.Root.Send(o.pid, &gained{lease: lease, lost: end})
+	o.receive(session, receiver, end)
+	receiver.Close()
+
+	lost := context.Cause(session)
+	done := make(chan struct{})
+	o.system.Root.Send(o.pid, &dropAll{drain: errors.Is(lost, context.Canceled), done: done})
+	select {
+	case <-done:
+	case <-time.After(o.DrainTimeout):
+		o.Log.Warn("partition did not drain in time", "partition", o.partition)
+	}
+	if errors.Is(lost, context.Canceled) {
+		o.release(lease)
+	} else {
+		o.Log.Warn("partition lost", "partition", o.partition, "error", lost)
+	}
+}
+
+// receive passes deliveries on until the session ends.
+func (o *owner) receive(session context.Context, r eventstore.Receiver, end func(error)) {
+	o.steps.Go(func() { o.warm(session) })
+	ticker := time.NewTicker(holdEvery)
+	defer ticker.Stop()
+	stop := context.AfterFunc(session, r.Close)
+	defer stop()
+	ticking := make(chan struct{})
+	go func() {
+		defer close(ticking)
+		for {
+			select {
+			case <-session.Done():
+				return
+			case <-ticker.C:
+				o.system.Root.Send(o.pid, &tick{})
+			}
+		}
+	}()
+	defer func() { <-ticking }()
+	for {
+		d, err := r.Next(session)
+		switch {
+		case session.Err() != nil:
+			return
+		case errors.Is(err, eventstore.ErrPartitionLost):
+			end(err)
+			return
+		case err != nil:
+			o.Log.Warn("receive", "partition", o.partition, "error", err)
+			pause(session, 100*time.Millisecond)
+		default:
+			o.arrive(session, d)
+		}
+	}
+}
+
+// warm rebuilds the partition's conversations in the background: the roll is
+// called from actors (promise 8).
+func (o *owner) warm(session context.Context) {
+	keys, err := o.Store.Conversations(session, []int{o.partition})
+	if err != nil {
+		if session.Err() == nil {
+			o.Log.Warn("list conversations", "partition", o.partition, "error", err)
+		}
+		return
+	}
+	if len(keys) > 0 {
+		o.system.Root.Send(o.pid, &warm{keys: keys})
+	}
+}
+
+// arrive decodes a delivery. What can never be a command is answered or goes
+// to the dead letters here, before any conversation hears of it.
+func (o *owner) arrive(ctx context.Context, d eventstore.Delivery) {
+	o.busy()
+	e := d.Envelope()
+	it := &item{delivery: d, reply: e.Header[eventstore.HeaderReply]}
+	cmd, err := ingress.Decode(e, d.Seq(), d.Time())
+	if err == nil {
+		it.command = cmd
+		err = o.storeBodies(ctx, e.Key, cmd)
+	}
+	if err == nil {
+		o.system.Root.Send(o.pid, &arrived{key: e.Key, item: it})
+		return
+	}
+	if refused, ok := asRefusal(err); ok {
+		o.refuse(ctx, e.Key, it, refused)
+		return
+	}
+	if ctx.Err() == nil {
+		o.Log.Error("inbox message left for redelivery", "seq", d.Seq(), "error", err)
+	}
+}
+
+// renew keeps the lease until ctx ends; it ends the session when it cannot.
+func (o *owner) renew(ctx context.Context, lease eventstore.Lease, end func(error)) {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	last := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		attempt, cancel := context.WithTimeout(ctx, renewEvery)
+		err := o.Store.Renew(attempt, lease)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			last = time.Now()
+		case errors.Is(err, eventstore.ErrPartitionLost) || time.Since(last) > giveUpAfter:
+			end(eventstore.ErrPartitionLost)
+			return
+		}
+	}
+}
+
+func (o *owner) release(lease eventstore.Lease) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := o.Store.Release(ctx, lease); err != nil && !errors.Is(err, eventstore.ErrPartitionLost) {
+		o.Log.Warn("release partition", "partition", o.partition, "error", err)
+	}
+}
+
+// refuse tells whoever asked; a message that nobody waits for goes to the dead
+// letters, so that it is not lost without a trace.
+func (rt *runtime) refuse(ctx context.Context, key domain.Key, it *item, r *rollcallv1.Refusal) {
+	if it.reply != "" {
+		rt.Answer(it.reply, &rollcallv1.Answer{Conversation: key.Conversation, Command: it.command.GetId(), Refusal: r})
+	}
+	if it.delivery == nil {
+		return
+	}
+	var err error
+	if it.reply != "" {
+		err = it.delivery.Ack(ctx)
+	} else {
+		err = it.delivery.Dead(ctx, r.GetCode()+": "+r.GetWhat()+": "+r.GetWhy())
+	}
+	if err != nil && ctx.Err() == nil {
+		rt.Log.Warn("inbox message not settled; it will come again", "seq", it.delivery.Seq(), "error", err)
+	}
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,165 @@
+package actors
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Present is one member's answer to the roll, from its own actor.
+type Present struct {
+	Conversation string `json:"conversation"`
+	Member       string `json:"id"`
+	Name         string `json:"name"`
+	Status       string `json:"status"`
+	Unread       int    `json:"unread"`
+	Node         string `json:"node"`
+	// Version of the conversation that the member was rebuilt at.
+	Version uint64 `json:"version"`
+	// StateHash covers all that the state holds of the member: the same log
+	// gives the same hash on any node.
+	StateHash string `json:"state_hash"`
+}
+
+func (p Present) answeredBy(id string) Present {
+	p.Member = id
+	return p
+}
+
+// roll collects the answers of one conversation. Its actor alone touches it.
+type roll struct {
+	out     chan<- []Present
+	missing int
+	answers []Present
+}
+
+func (r *roll) add(p Present) {
+	r.answers = append(r.answers, p)
+	if r.missing--; r.missing == 0 {
+		r.out <- r.answers
+	}
+}
+
+// callRoll asks every member that is not shut down, through its actor.
+func (c *conversation) callRoll(a actor.Context) {
+	if c.state == nil {
+		if c.box.quarantine != nil {
+			c.rollNone()
+		}
+		return
+	}
+	for _, call := range c.rolls {
+		members := c.roster()
+		r := &roll{out: call.out, missing: len(members)}
+		if r.missing == 0 {
+			r.out <- nil
+			continue
+		}
+		for _, m := range members {
+			a.Send(c.member(a, m.ID).pid, &answerRoll{call: r, as: c.present(m)})
+		}
+	}
+	c.rolls = nil
+}
+
+// roster is every member that is not shut down.
+func (c *conversation) roster() []*domain.Member {
+	return slices.DeleteFunc(slices.Clone(c.state.Members), func(m *domain.Member) bool {
+		return m.Status == rollcallv1.MemberStatus_MEMBER_STATUS_SHUTDOWN
+	})
+}
+
+func (c *conversation) present(m *domain.Member) Present {
+	data, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // plain data
+	}
+	sum := sha256.Sum256(data)
+	return Present{
+		Conversation: c.box.key.Conversation, Member: m.ID, Name: m.Name, Status: domain.Word(m.Status), Unread: len(m.Unread),
+		Node: c.Node, Version: c.state.Version, StateHash: hex.EncodeToString(sum[:8]),
+	}
+}
+
+func (c *conversation) rollNone() {
+	for _, call := range c.rolls {
+		call.out <- nil
+	}
+	c.rolls = nil
+}
+
+// warmMembers gives every member its actor, so that it can answer the roll.
+func (c *conversation) warmMembers(a actor.Context) {
+	for _, m := range c.roster() {
+		if c.members[m.ID] != nil || c.warmed.Load() >= int64(c.WarmMembers) {
+			continue
+		}
+		c.warmed.Add(1)
+		c.member(a, m.ID)
+	}
+}
+
+// Roll calls the roll of one conversation, or of all conversations of the
+// tenant on this node when key.Conversation is empty. Cold conversations are
+// rebuilt from the log. No model is called for it.
+func (n *Node) Roll(ctx context.Context, key domain.Key) ([]Present, error) {
+	keys := []domain.Key{key}
+	if key.Conversation == "" {
+		all, err := n.Store.Conversations(ctx, n.Partitions)
+		if err != nil {
+			return nil, fmt.Errorf("roll: %w", err)
+		}
+		keys = slices.DeleteFunc(all, func(k domain.Key) bool { return k.Tenant != key.Tenant })
+	}
+	n.busy()
+	var out []Present
+	answers := make([]chan []Present, len(keys))
+	for i, k := range keys {
+		answers[i] = make(chan []Present, 1)
+		n.askRoll(k, answers[i])
+	}
+	for i, k := range keys {
+		got, err := n.awaitRoll(ctx, k, answers[i])
+		if err != nil {
+			return out, fmt.Errorf("roll of %s: %w", k, err)
+		}
+		out = append(out, got...)
+	}
+	slices.SortStableFunc(out, func(a, b Present) int { return strings.Compare(a.Conversation, b.Conversation) })
+	return out, nil
+}
+
+func (n *Node) askRoll(k domain.Key, out chan []Present) {
+	if pid := n.partitions[k.Partition()]; pid != nil {
+		n.system.Root.Send(pid, &rollCall{key: k, out: out})
+		return
+	}
+	out <- nil // not ours
+}
+
+// awaitRoll asks again while the partition is between two leases.
+func (n *Node) awaitRoll(ctx context.Context, k domain.Key, answer chan []Present) ([]Present, error) {
+	for {
+		select {
+		case got, held := <-answer:
+			if held {
+				return got, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		pause(ctx, 50*time.Millisecond)
+		answer = make(chan []Present, 1)
+		n.askRoll(k, answer)
+	}
+}
