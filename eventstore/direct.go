@@ -25,28 +25,83 @@ func (j *JetStream) directGet(ctx context.Context, stream string, q getRequest, 
 	if err != nil {
 		return 0, err
 	}
-	sub, err := j.nc.SubscribeSync(j.nc.NewInbox())
+	l, err := j.listen()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = sub.Unsubscribe() }()
-	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, sub.Subject, body); err != nil {
+	reply := l.reply()
+	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, reply, body); err != nil {
+		j.drop(l)
 		return 0, err
 	}
-	for n := 0; ; n++ {
-		m, err := j.nextMsg(ctx, sub)
+	for n := 0; ; {
+		m, err := j.nextMsg(ctx, l.sub)
 		if err != nil {
+			j.drop(l)
 			return n, fmt.Errorf("read from %s: %w", stream, err)
 		}
+		if m.Subject != reply {
+			continue
+		}
 		s, end, err := parseDirect(m)
-		if end || err != nil {
+		if end {
+			j.keep(l)
 			return n, err
 		}
-		if err := fn(s); err != nil {
-			return n + 1, err
+		n++
+		if err == nil {
+			err = fn(s)
+		}
+		if err != nil {
+			j.drop(l) // the rest of the batch is still coming
+			return n, err
 		}
 	}
 }
+
+// listener is a subscription for answers, kept for the next request: making
+// one costs the server more than the answer.
+type listener struct {
+	sub   *nats.Subscription
+	inbox string
+	asked int
+}
+
+// reply is a subject of the listener that no earlier answer came by.
+func (l *listener) reply() string {
+	l.asked++
+	return l.inbox + strconv.Itoa(l.asked)
+}
+
+// maxListeners is how many are kept while nobody asks.
+const maxListeners = 16
+
+func (j *JetStream) listen() (*listener, error) {
+	j.mu.Lock()
+	if n := len(j.listeners); n > 0 {
+		l := j.listeners[n-1]
+		j.listeners = j.listeners[:n-1]
+		j.mu.Unlock()
+		return l, nil
+	}
+	j.mu.Unlock()
+	l := &listener{inbox: j.nc.NewInbox() + "."}
+	var err error
+	l.sub, err = j.nc.SubscribeSync(l.inbox + "*")
+	return l, err
+}
+
+func (j *JetStream) keep(l *listener) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.listeners) < maxListeners {
+		j.listeners = append(j.listeners, l)
+		return
+	}
+	j.drop(l)
+}
+
+func (j *JetStream) drop(l *listener) { _ = l.sub.Unsubscribe() }
 
 // nextMsg waits for a message, at most tryTimeout.
 func (j *JetStream) nextMsg(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {

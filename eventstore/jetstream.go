@@ -42,6 +42,8 @@ type JetStream struct {
 	mu sync.Mutex
 	// renewed holds the revision of each lease of this process.
 	renewed map[Lease]uint64
+	// listeners are subscriptions that nobody uses at the moment.
+	listeners []*listener
 }
 
 var _ Store = (*JetStream)(nil)

@@ -333,3 +333,61 @@ func TestReceiverSurvivesRestart(t *testing.T) {
 	}
 	t.Logf("served again after %v", time.Since(start))
 }
+
+// A follower goes on by itself where it was when its server is back.
+func TestFollowSurvivesRestart(t *testing.T) {
+	ctx, dir := patient(t), t.TempDir()
+	key := domain.Key{Tenant: "main", Conversation: "c1"}
+	cmd, url := process(t, dir)
+	t.Setenv(portEnv, url[strings.LastIndex(url, ":")+1:])
+	nc, err := nats.Connect(url, nats.ReconnectWait(20*time.Millisecond), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { natsdtest.Close(nc) })
+	s := natsdtest.Open(t, nc, eventstore.Config{})
+	following, stop := context.WithCancel(ctx)
+	seen, done := make(chan uint64, 100), make(chan error, 1)
+	go func() {
+		done <- s.Follow(following, 0, func(r eventstore.Recorded) error {
+			seen <- r.Commit.GetVersion()
+			return nil
+		}, nil)
+	}()
+	var pos eventstore.Position
+	more := func() {
+		t.Helper()
+		for range 10 {
+			r, err := s.Append(ctx, key, pos, &rollcallv1.Commit{Node: "n1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pos = r.Position()
+		}
+		for v := pos.Version - 9; v <= pos.Version; v++ {
+			select {
+			case got := <-seen:
+				if got != v {
+					t.Fatalf("version %d followed, want %d", got, v)
+				}
+			case <-ctx.Done():
+				t.Fatalf("version %d was not followed", v)
+			}
+		}
+	}
+	more()
+	for range 2 {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		cmd, _ = process(t, dir)
+		start := time.Now()
+		more()
+		t.Logf("followed again after %v", time.Since(start))
+	}
+	stop()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}

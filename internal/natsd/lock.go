@@ -8,44 +8,30 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
-// Lock is a process's hold on its data directory. The operating system lets
-// go of it when the process ends, however it ends.
-type Lock struct{ file *os.File }
-
-var errLocked = errors.New("locked by another process")
-
-// LockDir makes the directory when it is missing and locks it. A directory in
-// use is a *domain.Refusal that names the process and what to do.
-func LockDir(dir string) (*Lock, error) {
-	if err := makeDir(dir); err != nil {
+// LockDir makes the data directory when it is missing and locks it: one node
+// at a time. A directory in use is a *domain.Refusal that names the process
+// and what to do. Start does this by itself; a node that uses another NATS
+// server does it for the directory that it keeps beside.
+func LockDir(dir string) (*nodefile.Lock, error) {
+	if dir == "" {
+		return nil, errors.New("lock the data directory: none is named")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the data directory: %w", err)
+	lock, err := nodefile.Acquire(dir)
+	if errors.Is(err, nodefile.ErrLocked) {
+		return nil, inUse(dir)
 	}
-	if err := lockFile(f); err != nil {
-		_ = f.Close()
-		if errors.Is(err, errLocked) {
-			return nil, inUse(dir)
-		}
-		return nil, fmt.Errorf("lock the data directory %s: %w", dir, err)
-	}
-	return &Lock{file: f}, nil
-}
-
-// Unlock lets go of the directory. It may be called more than once.
-func (l *Lock) Unlock() {
-	if l != nil {
-		_ = l.file.Close()
-	}
+	return lock, err
 }
 
 func inUse(dir string) error {
 	owner, stop := "another process", "stop that process"
-	if pid, err := os.ReadFile(filepath.Join(dir, "node.pid")); err == nil {
+	if pid, err := os.ReadFile(filepath.Join(dir, nodefile.PID)); err == nil {
 		if p := strings.TrimSpace(string(pid)); p != "" {
 			owner, stop = "the node with process id "+p, "stop it (kill "+p+")"
 		}

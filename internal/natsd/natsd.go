@@ -1,7 +1,7 @@
 // Package natsd runs a NATS server with JetStream inside the process, so that
 // nobody has to install one.
 //
-// It owns the data directory while it runs: see Lock. Read next: lock.go.
+// It owns the data directory while it runs: see LockDir. Read next: lock.go.
 package natsd
 
 import (
@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
 // Config says how a server runs. The zero value of every field but Dir is
@@ -62,7 +64,8 @@ type Server struct {
 
 	token string
 	inner *server.Server
-	lock  *Lock
+	lock  *nodefile.Lock
+	stop  sync.Once
 }
 
 // readyTimeout bounds the wait for the server to accept connections: long
@@ -82,7 +85,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s, err := start(cfg)
 	if err != nil {
-		lock.Unlock()
+		_ = lock.Release()
 		return nil, fmt.Errorf("start the embedded NATS server in %s: %w", cfg.Dir, err)
 	}
 	s.lock = lock
@@ -178,17 +181,12 @@ func (s *Server) Reachable() bool { return s.inner.JetStreamEnabled() }
 // Shutdown stops the server, waits until its files are closed and unlocks the
 // directory. It may be called more than once.
 func (s *Server) Shutdown() {
-	s.inner.Shutdown()
-	s.inner.WaitForShutdown()
-	s.lock.Unlock()
+	s.stop.Do(func() {
+		s.inner.Shutdown()
+		s.inner.WaitForShutdown()
+		_ = s.lock.Release()
+	})
 }
 
 // StreamsDir is where the streams of a data directory lie.
 func StreamsDir(dir string) string { return filepath.Join(dir, server.JetStreamStoreDir) }
-
-func makeDir(dir string) error {
-	if dir == "" {
-		return errors.New("no data directory is named")
-	}
-	return os.MkdirAll(dir, 0o700)
-}
