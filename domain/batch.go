@@ -68,7 +68,7 @@ func (b *Batch) Decide(cmd *rollcallv1.Command) (Result, error) {
 		return Result{Version: e.Version, Subject: e.Subject, Duplicate: true}, nil
 	}
 	before := len(b.commit.GetEvents())
-	d := &Decision{b: b, actor: cmd.GetActor()}
+	d := &Decision{b: b, actor: cmd.GetActor(), base: b.size}
 	subject, refusal := d.decide(cmd)
 	if refusal != nil {
 		b.mustNotHaveChanged(before, refusal)
@@ -102,7 +102,9 @@ func (b *Batch) Commit() *rollcallv1.Commit {
 	return b.commit
 }
 
-// Size is about how many bytes the commit takes so far.
+// Size is about how many bytes the commit takes so far. One command keeps
+// within a commit of 768 KiB; who decides several into one batch watches Size
+// between them.
 func (b *Batch) Size() int { return b.size }
 
 // emit adds an event to the commit and to the state.

@@ -81,10 +81,10 @@ func (b *board) settle() {
 		if over := len(n.lines) - most; over > 0 {
 			n.lines = append(n.lines[:most], fmt.Sprintf("… and %d changes more: see task_list.", over))
 		}
-		b.d.notify(id, n.topic, n.task, strings.Join(n.lines, "\n"))
+		b.d.notify(id, n.topic, n.task, cut(strings.Join(n.lines, "\n"), maxNews))
 	}
 	for _, t := range b.ready {
-		b.d.ready(t)
+		b.d.ready(t, len(b.ready))
 	}
 }
 
@@ -140,11 +140,20 @@ func (d *Decision) notify(to, topic, task, text string) {
 	d.deliver(letter{kind: rollcallv1.MailKind_MAIL_KIND_TASK_NOTIFICATION, from: Framework, to: to, body: textBody(text), topic: topic, task: task})
 }
 
-// ready wakes a task's owner with the results of what the task builds on.
-func (d *Decision) ready(t *Task) {
+// Bounds of framework mail, in bytes: of one notification, and of all
+// task_ready messages of one command.
+const (
+	maxNews  = 8 << 10
+	maxReady = 128 << 10
+)
+
+// ready wakes a task's owner with the results of what the task builds on. It
+// is one of several such messages, which share the room of a commit.
+func (d *Decision) ready(t *Task, of int) {
+	room := min(max(maxReady/of, 200), 24<<10)
 	if owner := d.State().Recipient(t.Owner); owner != nil {
 		d.deliver(letter{
-			kind: rollcallv1.MailKind_MAIL_KIND_TASK_READY, from: Framework, to: owner.ID, body: textBody(readyText(d.State(), t)),
+			kind: rollcallv1.MailKind_MAIL_KIND_TASK_READY, from: Framework, to: owner.ID, body: textBody(readyText(d.State(), t, room)),
 			topic: "task.ready", task: t.ID,
 		})
 	}

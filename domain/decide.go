@@ -16,6 +16,8 @@ type Decision struct {
 	b *Batch
 	// actor is who causes what follows: a member id, "operator" or "framework".
 	actor string
+	// base is the batch's size when the command began.
+	base int
 }
 
 // State is the conversation as it stands now. It is read only.

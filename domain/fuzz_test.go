@@ -115,16 +115,39 @@ func FuzzToolArguments(f *testing.F) {
 	f.Add("send_message", `{"to":"A","text":"`+"\xff"+`"}`)
 	f.Add("task_update", `{"task_id":"t1","dependencies":["t1"],"status":"claimable","owner":null}`)
 	f.Add("task_create", `{"title":"\ud800","description":"\u0000","dependencies":null}`)
+	k := domaintest.Open(f, rules(), "mailbox")
+	k.Do(domaintest.Say("", "go"))
+	k.Acts("lead", "task_create", args{"title": "one", "description": "x"})
+	snapshot, err := k.State.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	run := k.Member("lead").Run
 	f.Fuzz(func(t *testing.T, name, arguments string) {
-		k := domaintest.Open(t, rules(), "mailbox")
-		k.Do(domaintest.Say("", "go"))
-		k.Acts("lead", "task_create", args{"title": "one", "description": "x"})
-		events := k.Events("lead", &rollcallv1.ToolCall{Name: name, Arguments: arguments})
-		if k.Member("lead").Run == nil {
+		reply := &rollcallv1.RecordReply{
+			Member: "lead", Run: run.ID, Step: run.Step, Attempt: run.Attempt, Finish: "tool_calls",
+			Calls: []*rollcallv1.ToolCall{{Name: name, Arguments: arguments}},
+		}
+		s, err := domain.Unmarshal(snapshot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.Begin(k.Rules, domain.Stamp{Time: domaintest.Start, Epoch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Decide(&rollcallv1.Command{Kind: &rollcallv1.Command_RecordReply{RecordReply: reply}}); err != nil {
+			t.Fatal(err)
+		}
+		if s.Lead().Run == nil {
 			t.Fatal("the run ended")
 		}
+		events := b.Commit().GetEvents()
 		if started := domaintest.Count(events, "ToolCallStarted"); started+len(domaintest.Finished(events)) != 1 && len(arguments) < 256<<10 {
 			t.Fatalf("no outcome: %s", domaintest.Names(events))
+		}
+		if _, err := domain.Seal(b.Commit()); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

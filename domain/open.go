@@ -13,8 +13,21 @@ import (
 // GeneralAgent is the agent type of whoever is not told another.
 const GeneralAgent = "general"
 
-// maxOpening bounds what one OpenConversation may bring, so that its commit fits.
-const maxOpening = 512 << 10
+// Bounds of what one OpenConversation may bring, in bytes, so that its commit
+// fits: agents stand in it twice, as they were defined and as they are bound,
+// with the tools and prompts of the contract.
+const (
+	maxOpening   = 704 << 10
+	bindingBytes = 24 << 10
+)
+
+func openingSize(o *rollcallv1.OpenConversation) int {
+	types := map[string]bool{leadAgent(o): true}
+	for _, m := range o.GetMembers() {
+		types[agentType(m.GetAgentType())] = true
+	}
+	return 2*proto.Size(o) + bindingBytes*len(types)
+}
 
 // openConversation begins a conversation: its agents, its Lead, a prepared
 // team, files, and the operator's first words.
@@ -55,8 +68,8 @@ func (d *Decision) checkOpening(o *rollcallv1.OpenConversation) (string, []*roll
 		return "", nil, Refuse("conversation-invalid", what, fmt.Sprintf("%s.%s is not the id %s it was sent to", o.GetTenant(), o.GetConversation(), s.Key),
 			"leave conversation and tenant empty, or make them the subject's")
 	}
-	if proto.Size(o) > maxOpening {
-		return "", nil, Refuse("text-too-long", what, fmt.Sprintf("it brings %d bytes, at most %d are allowed", proto.Size(o), maxOpening), "shorten prompts and briefs, or put them into files (--input)")
+	if n := openingSize(o); n > maxOpening {
+		return "", nil, Refuse("text-too-long", what, fmt.Sprintf("it would take %d bytes in the log, at most %d are allowed", n, maxOpening), "shorten prompts and briefs, or put them into files (--input)")
 	}
 	name, refusal := title("the conversation's name", o.GetName())
 	if refusal != nil {

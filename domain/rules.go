@@ -44,7 +44,7 @@ type Price struct {
 type Limits struct {
 	// Members alive in a conversation at once, the Lead included; default 64.
 	Members int
-	// Tasks of a conversation; default 2000.
+	// Tasks of a conversation; default 1000.
 	Tasks int
 	// Steps of a run where neither conversation nor agent type says; default 50.
 	Steps int
@@ -61,7 +61,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Members:  cmp.Or(l.Members, 64),
-		Tasks:    cmp.Or(l.Tasks, 2000),
+		Tasks:    cmp.Or(l.Tasks, 1000),
 		Steps:    cmp.Or(l.Steps, 50),
 		Attempts: cmp.Or(l.Attempts, 6),
 		Resumes:  cmp.Or(l.Resumes, 10),

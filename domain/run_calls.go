@@ -9,8 +9,13 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// maxOutput is the longest output of a coordination tool, in bytes.
-const maxOutput = 32 << 10
+const (
+	// maxOutput is the longest output of a coordination tool, in bytes.
+	maxOutput = 32 << 10
+	// maxStep is how much one command may bring before the calls that are left
+	// are put off: the rest must fit into a commit of 768 KiB.
+	maxStep = 448 << 10
+)
 
 // proceed runs the step's calls in order, as far as the log can decide them:
 // up to an external tool, or to the step's boundary.
@@ -37,7 +42,7 @@ func (d *Decision) perform(m *Member, call Call) (started bool) {
 	var output string
 	if refusal == nil {
 		before := len(d.b.commit.GetEvents())
-		on := &Decision{b: d.b, actor: m.ID}
+		on := &Decision{b: d.b, actor: m.ID, base: d.base}
 		if output, refusal = d.contract().Call(on, call); refusal != nil {
 			d.b.mustNotHaveChanged(before, refusal)
 		}
@@ -71,6 +76,9 @@ func (d *Decision) tool(m *Member, call *Call) (*rollcallv1.ToolDefinition, *Ref
 	tool := tools[i]
 	if slices.Index(m.Run.CallIDs, call.ID)-m.Run.StepCalls >= d.b.limits.Calls {
 		return nil, Refuse("limit-reached", call.Name+" was not run", fmt.Sprintf("a reply can make at most %d calls", d.b.limits.Calls), "make the other calls in the next step")
+	}
+	if d.b.size-d.base > maxStep {
+		return nil, Refuse("limit-reached", call.Name+" was not run", "the calls of this step brought more than one commit holds", "make this call in the next step")
 	}
 	if call.Blob != nil {
 		if tool.GetCoordination() {

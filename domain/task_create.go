@@ -64,7 +64,7 @@ func (d *Decision) tellNew(t *Task) {
 	switch {
 	case owner != nil && owner.ID == d.actor:
 	case owner != nil && t.Status == claimable:
-		d.ready(t)
+		d.ready(t, 1)
 	case owner != nil:
 		d.notify(owner.ID, "task.assigned", t.ID, "You will own "+taskLine(t))
 	case !d.chief() || d.actor == Operator:

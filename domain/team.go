@@ -72,7 +72,7 @@ func (d *Decision) addMember(name, agent, brief, from string) *Member {
 	}
 	for _, t := range s.Tasks { // it may have been named as an owner before it was there
 		if t.Owner == name && t.Status == claimable {
-			d.ready(t)
+			d.ready(t, 1)
 		}
 	}
 	return s.Member(id)

@@ -108,11 +108,9 @@ func taskLine(t *Task) string {
 	return b.String()
 }
 
-// maxReady bounds the result of each dependency in a task_ready message.
-const maxReady = 2 << 10
-
-// readyText tells an owner that its task can start, with what it builds on.
-func readyText(s *State, t *Task) string {
+// readyText tells an owner that its task can start, with what it builds on. It
+// has about room bytes; what does not fit is read with task_get.
+func readyText(s *State, t *Task, room int) string {
 	var b strings.Builder
 	switch t.Status {
 	case inProgress:
@@ -121,17 +119,18 @@ func readyText(s *State, t *Task) string {
 		fmt.Fprintf(&b, "Task %s %q is yours and can start.", t.ID, t.Title)
 	}
 	if t.Description != "" {
-		fmt.Fprintf(&b, "\n%s", cut(t.Description, 2*maxReady))
+		fmt.Fprintf(&b, "\n%s", cut(t.Description, room/4))
 	}
 	if len(t.Dependencies) > 0 {
 		b.WriteString("\nWhat it builds on:")
 	}
+	share := room * 3 / 4 / max(len(t.Dependencies), 1)
 	for i, id := range t.Dependencies {
 		dep := s.Task(id)
 		if dep == nil {
 			continue
 		}
-		if i >= 8 {
+		if b.Len() > room {
 			fmt.Fprintf(&b, "\n- %d more: see task_get", len(t.Dependencies)-i)
 			break
 		}
@@ -140,10 +139,10 @@ func readyText(s *State, t *Task) string {
 			fmt.Fprintf(&b, " (stale: %s)", dep.StaleReason)
 		}
 		if dep.Result != "" {
-			fmt.Fprintf(&b, ": %s", cut(dep.Result, maxReady))
+			fmt.Fprintf(&b, ": %s", cut(dep.Result, share))
 		}
 		if paths := s.DeliveredPaths(dep); len(paths) > 0 {
-			fmt.Fprintf(&b, "\n  files: %s", cut(strings.Join(paths, ", "), maxReady))
+			fmt.Fprintf(&b, "\n  files: %s", cut(strings.Join(paths, ", "), max(share/2, 200)))
 		}
 	}
 	return b.String()
