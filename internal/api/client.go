@@ -1,0 +1,184 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Client asks the service. It is safe for concurrent use and starts no
+// goroutine of its own.
+type Client struct {
+	nc     *nats.Conn
+	tenant string
+	// Patience is how long a request waits for a node to be there at all;
+	// FollowPatience the same for Follow, which outlives a node that is being
+	// restarted. 0: as long as the context lets it.
+	Patience       time.Duration
+	FollowPatience time.Duration
+	// Poll is how often Follow asks for what the feed may have lost.
+	Poll time.Duration
+}
+
+// NewClient is a client of one tenant. It does not own nc.
+func NewClient(nc *nats.Conn, tenant string) *Client {
+	return &Client{nc: nc, tenant: tenant, Patience: 3 * time.Second, FollowPatience: 30 * time.Second, Poll: 2 * time.Second}
+}
+
+// Tenant that the client asks for.
+func (c *Client) Tenant() string { return c.tenant }
+
+// attempt is how long one try of a request waits for its answer. A write
+// answers within Patience of the server; what is lost is tried again, which
+// its id makes harmless.
+const attempt = Patience + 7*time.Second
+
+// request asks until somebody answers. The error is a *domain.Refusal or the
+// context's.
+func (c *Client) request(ctx context.Context, verb string, data []byte, binary bool) ([]byte, error) {
+	subject := "rollcall.api." + c.tenant + "." + verb
+	if int64(len(data)) > c.nc.MaxPayload() {
+		return nil, domain.Refuse("text-too-large", "the request is larger than a NATS message may be",
+			fmt.Sprintf("%d KiB, the limit is %d KiB", len(data)>>10, c.nc.MaxPayload()>>10),
+			"put long texts into a file and give it with --input")
+	}
+	began := time.Now()
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		body, err := c.try(ctx, subject, data, binary)
+		if err == nil {
+			return body, nil
+		}
+		if r, ok := errors.AsType[*domain.Refusal](err); ok {
+			return nil, r
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if c.Patience > 0 && time.Since(began) > c.Patience || c.nc.IsClosed() {
+			return nil, unreachable(err)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func unreachable(err error) error {
+	why := "nothing answers on NATS"
+	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) {
+		why = err.Error()
+	}
+	return domain.Refuse("node-unreachable", "no node answers", why, "start one with rollcall up")
+}
+
+// try asks once.
+func (c *Client) try(ctx context.Context, subject string, data []byte, binary bool) ([]byte, error) {
+	msg := nats.NewMsg(subject)
+	msg.Data, msg.Reply = data, c.nc.NewRespInbox()
+	msg.Header.Set(HeaderParts, "yes")
+	msg.Header.Set(contentType, contentJSON)
+	if binary {
+		msg.Header.Set(contentType, contentProtobuf)
+	}
+	sub, err := c.nc.SubscribeSync(msg.Reply)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // gone with the connection otherwise
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return nil, err
+	}
+	if err := c.nc.PublishMsg(msg); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	var body []byte
+	for want := 1; ; want++ {
+		m, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				err = nats.ErrTimeout
+			}
+			return nil, err
+		}
+		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
+			return nil, nats.ErrNoResponders
+		}
+		if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
+			return nil, decodeError(m, code)
+		}
+		part := m.Header.Get(HeaderPart)
+		if part == "" {
+			return m.Data, nil
+		}
+		var i, n int
+		if _, err := fmt.Sscanf(part, "%d/%d", &i, &n); err != nil || i != want {
+			return nil, fmt.Errorf("part %q came where %d was due", part, want)
+		}
+		if body = append(body, m.Data...); i == n {
+			return body, nil
+		}
+	}
+}
+
+func decodeError(m *nats.Msg, code string) error {
+	if m.Header.Get(contentType) == contentProtobuf {
+		r := new(rollcallv1.Refusal)
+		if proto.Unmarshal(m.Data, r) == nil && r.GetCode() != "" {
+			return refusalError(r)
+		}
+	}
+	var e ErrorBody
+	if json.Unmarshal(m.Data, &e) == nil && e.Code != "" {
+		return e.refusal()
+	}
+	return domain.Refuse(code, m.Header.Get(micro.ErrorHeader), "", "")
+}
+
+// read asks a verb in JSON.
+func read[Answer any](ctx context.Context, c *Client, verb string, req any) (Answer, error) {
+	var out Answer
+	data, err := Marshal(req)
+	if err != nil {
+		return out, err
+	}
+	body, err := c.request(ctx, verb, data, false)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(body, &out); err != nil {
+		return out, fmt.Errorf("read the answer of %s: %w", verb, err)
+	}
+	return out, nil
+}
+
+// do sends a command and waits for what becomes of it. Asking again after a
+// lost answer is harmless: the command keeps its id.
+func (c *Client) do(ctx context.Context, conversation string, cmd *rollcallv1.Command) (AnswerBody, error) {
+	cmd.Id = NewID()
+	data, err := proto.Marshal(&rollcallv1.CommandRequest{Conversation: conversation, Command: cmd})
+	if err != nil {
+		return AnswerBody{}, textRefusal("the request", err)
+	}
+	body, err := c.request(ctx, verbOf(cmd), data, true)
+	if err != nil {
+		return AnswerBody{}, err
+	}
+	answer := new(rollcallv1.Answer)
+	if err := proto.Unmarshal(body, answer); err != nil {
+		return AnswerBody{}, fmt.Errorf("read the answer of %s: %w", verbOf(cmd), err)
+	}
+	return answerBody(answer), nil
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
+)
+
+// Target says where a node's NATS is. URL wins over Dir.
+type Target struct {
+	// URL, Creds: a NATS somewhere, as NATS_URL and NATS_CREDS name it.
+	URL   string
+	Creds string
+	// Options from elsewhere, such as a NATS context.
+	Options []nats.Option
+	// Dir is the data directory of a local node, which says in node.json where
+	// it listens.
+	Dir string
+}
+
+// Dial connects. A connection to a local node survives the node's restart on
+// another port, because each dial reads node.json again. The error is a
+// *domain.Refusal.
+func Dial(t Target, name string) (*nats.Conn, error) {
+	options := []nats.Option{
+		nats.Name(name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(20*time.Millisecond, 20*time.Millisecond),
+		// What cannot be sent now is tried again by the request itself.
+		nats.ReconnectBufSize(-1),
+		nats.IgnoreAuthErrorAbort(),
+		nats.Timeout(2 * time.Second),
+		// What goes wrong in the background shows in the requests.
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}
+	if t.URL != "" {
+		if t.Creds != "" {
+			options = append(options, nats.UserCredentials(t.Creds))
+		}
+		nc, err := nats.Connect(t.URL, append(options, t.Options...)...)
+		if err != nil {
+			return nil, domain.Refuse("nats-unreachable", "cannot connect to NATS at "+redacted(t.URL), err.Error(),
+				"check NATS_URL, NATS_CREDS and NATS_CONTEXT")
+		}
+		return nc, nil
+	}
+	if _, err := nodefile.Read(t.Dir); err != nil {
+		return nil, noNode(t.Dir, err)
+	}
+	d := &nodeDialer{dir: t.Dir}
+	nc, err := nats.Connect("nats://127.0.0.1", append(options, nats.SetCustomDialer(d), nats.TokenHandler(d.Token))...)
+	if err != nil {
+		return nil, noNode(t.Dir, err)
+	}
+	return nc, nil
+}
+
+func noNode(dir string, err error) error {
+	why := "it left its address in " + dir + ", but does not answer: " + err.Error()
+	if errors.Is(err, nodefile.ErrNone) {
+		why = "there is no " + nodefile.JSON + " in " + dir
+	}
+	return domain.Refuse("node-unreachable", "no node is running here", why,
+		"start one with rollcall up, or name another with NATS_URL or ROLLCALL_DATA")
+}
+
+// nodeDialer dials wherever the node of a data directory listens now.
+type nodeDialer struct {
+	dir string
+
+	mu    sync.Mutex
+	token string
+}
+
+// Dial implements nats.CustomDialer; it does not look at the address.
+func (d *nodeDialer) Dial(network, _ string) (net.Conn, error) {
+	info, err := nodefile.Read(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(info.URL)
+	if err != nil {
+		return nil, fmt.Errorf("dial node: %w", err)
+	}
+	d.mu.Lock()
+	d.token = info.Token
+	d.mu.Unlock()
+	return net.DialTimeout(network, u.Host, 2*time.Second)
+}
+
+// Token that belongs to the address dialed last.
+func (d *nodeDialer) Token() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.token
+}
+
+func redacted(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "the given address"
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/projections"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Most answers are documents of package projections; the ones here are what
+// only the service can say. Fields are only ever added.
+
+// Detail is the answer of show.
+type Detail struct {
+	projections.Detail
+	Verdict Verdict `json:"verdict"`
+	Budget  Budget  `json:"budget"`
+	Teams   []Team  `json:"teams"`
+	// Hash of the commit, and of the state it leads to.
+	Hash      string `json:"hash"`
+	StateHash string `json:"state_hash"`
+	// Tools of the member asked for, as its newest run had them.
+	Tools []Tool `json:"tools,omitempty"`
+}
+
+// Verdict is how a conversation stands. While something is due it is "working"
+// and the exit code is 0.
+type Verdict struct {
+	// Status is working, done, failed, waiting or budget.
+	Status string `json:"status"`
+	Exit   int    `json:"exit"`
+	Why    string `json:"why,omitempty"`
+}
+
+// Working is the status of a verdict while something is due.
+const Working = "working"
+
+// VerdictOf judges a state at any point.
+func VerdictOf(s *domain.State) Verdict {
+	if len(domain.Due(s)) > 0 {
+		return Verdict{Status: Working}
+	}
+	v := s.Verdict()
+	return Verdict{Status: v.Status, Exit: v.Exit, Why: v.Why}
+}
+
+// Team is a roster and a goal.
+type Team struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Goal   string `json:"goal,omitempty"`
+	Active bool   `json:"active"`
+}
+
+// Tool is a tool as it was shown to a model.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Source is contract or node.
+	Source     string `json:"source"`
+	Idempotent bool   `json:"idempotent"`
+}
+
+// ListAnswer is the answer of ls.
+type ListAnswer = projections.List
+
+// RollAnswer is the answer of roll.
+type RollAnswer struct {
+	Members []MemberRoll `json:"members"`
+}
+
+// MailAnswer is the answer of mail, oldest first.
+type MailAnswer struct {
+	Conversation string                `json:"conversation"`
+	Version      uint64                `json:"version"`
+	Messages     []projections.Message `json:"messages"`
+}
+
+// FilesAnswer is the answer of files.
+type FilesAnswer struct {
+	Conversation string             `json:"conversation"`
+	Version      uint64             `json:"version"`
+	Files        []projections.File `json:"files"`
+}
+
+// UsageAnswer is the answer of usage.
+type UsageAnswer struct {
+	Conversation string `json:"conversation"`
+	Version      uint64 `json:"version"`
+	projections.UsageReport
+	Budget Budget `json:"budget"`
+}
+
+// DoctorAnswer is the answer of doctor.
+type DoctorAnswer struct {
+	Node   string  `json:"node"`
+	Checks []Check `json:"checks"`
+}
+
+// InfoAnswer is the answer of info.
+type InfoAnswer struct {
+	Node    string `json:"node"`
+	Version string `json:"version"`
+	Tenant  string `json:"tenant"`
+	// Time is the node's clock, RFC 3339.
+	Time string `json:"time"`
+	// MaxText is the most bytes of one message's text, MaxFile of one file.
+	MaxText int `json:"max_text"`
+	MaxFile int `json:"max_file"`
+}
+
+// AnswerBody is what became of a write, in JSON.
+type AnswerBody struct {
+	Conversation string `json:"conversation"`
+	// Version of the commit that holds the effect; 0 while accepted.
+	Version uint64 `json:"version"`
+	// Subject is the message, task or member that the command made.
+	Subject string `json:"subject,omitempty"`
+	// Accepted: stored and not yet decided.
+	Accepted bool `json:"accepted,omitempty"`
+	// Command is the id to send again to learn the outcome.
+	Command string `json:"command"`
+}
+
+func answerBody(a *rollcallv1.Answer) AnswerBody {
+	return AnswerBody{
+		Conversation: a.GetConversation(), Version: a.GetVersion(), Subject: a.GetSubject(),
+		Accepted: a.GetAccepted(), Command: a.GetCommand(),
+	}
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+)
+
+// candidate is something with an id and a name.
+type candidate struct{ id, name string }
+
+// pick finds what ref means: an exact id, an exact name, or a unique prefix of
+// either. matches has more than one entry when it is ambiguous.
+func pick(ref string, all []candidate) (id string, matches []candidate) {
+	ref = norm.NFC.String(strings.TrimSpace(ref))
+	var named, prefixed []candidate
+	for _, c := range all {
+		switch {
+		case c.id == ref:
+			return c.id, nil
+		case c.name == ref:
+			named = append(named, c)
+		case strings.HasPrefix(c.id, strings.ToLower(ref)), strings.HasPrefix(c.name, ref),
+			strings.HasPrefix(strings.ToLower(c.name), strings.ToLower(ref)):
+			prefixed = append(prefixed, c)
+		}
+	}
+	found := named
+	if len(found) == 0 {
+		found = prefixed
+	}
+	if len(found) == 1 {
+		return found[0].id, nil
+	}
+	return "", found
+}
+
+// resolve finds the conversation that ref means in a tenant. A full id is
+// taken as it is: it need not be in the read model yet.
+func (s *Server) resolve(ctx context.Context, tenant, ref string) (domain.Key, error) {
+	key := domain.Key{Tenant: tenant, Conversation: ref}
+	if ref == "" {
+		return key, domain.Refuse("bad-request", "no conversation is named", "", "give its id, its name or a unique prefix of one")
+	}
+	if isID(ref) {
+		return key, nil
+	}
+	if err := CheckText("the conversation's name", ref, 1<<10); err != nil {
+		return key, err
+	}
+	all, err := s.cfg.Views.Conversations(ctx, tenant)
+	if err != nil {
+		return key, fmt.Errorf("look up conversation %q: %w", ref, err)
+	}
+	names := make([]candidate, len(all))
+	for i, c := range all {
+		names[i] = candidate{c.ID, c.Name}
+	}
+	id, several := pick(ref, names)
+	switch {
+	case id != "":
+		key.Conversation = id
+		return key, nil
+	case len(several) > 1:
+		return key, domain.Refuse("conversation-ambiguous", quote(ref)+" names more than one conversation",
+			choices(several, 5), "give more of the id")
+	}
+	return key, conversationUnknown(ref)
+}
+
+// isID reports whether ref has the shape of a conversation's id.
+func isID(ref string) bool {
+	return len(ref) == 26 && strings.IndexFunc(ref, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z')
+	}) < 0
+}
+
+// mustExist refuses a conversation that has no log, before anything is put
+// into the inbox for it.
+func (s *Server) mustExist(ctx context.Context, key domain.Key) error {
+	_, err := s.cfg.Store.At(ctx, key, []uint64{1})
+	if errors.Is(err, eventstore.ErrNotFound) {
+		return conversationUnknown(key.Conversation)
+	}
+	if err != nil {
+		return fmt.Errorf("look up conversation %s: %w", key.Conversation, err)
+	}
+	return nil
+}
+
+// member finds the id of the member that ref means.
+func (f *fold) member(ref string) (string, error) {
+	if strings.EqualFold(ref, domain.LeadName) {
+		return domain.LeadID, nil
+	}
+	all := make([]candidate, 0, len(f.state.Members))
+	for _, m := range f.state.Members {
+		all = append(all, candidate{m.ID, m.Name})
+	}
+	id, several := pick(ref, all)
+	switch {
+	case id != "":
+		return id, nil
+	case len(several) > 1:
+		return "", domain.Refuse("member-ambiguous", quote(ref)+" names more than one member",
+			choices(several, 5), "give more of the name, or the id")
+	}
+	return "", domain.Refuse("member-unknown", "there is no member "+quote(ref),
+		"the members are "+choices(all, 20), "use one of these names or ids")
+}
+
+func choices(all []candidate, most int) string {
+	words := make([]string, 0, len(all))
+	for i, c := range all {
+		if i == most {
+			words = append(words, fmt.Sprintf("and %d more", len(all)-most))
+			break
+		}
+		words = append(words, fmt.Sprintf("%s (%s)", c.name, c.id))
+	}
+	return strings.Join(words, ", ")
+}
+
+func quote(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func conversationUnknown(ref string) error {
+	return domain.Refuse("conversation-unknown", "there is no conversation "+quote(ref), "",
+		"rollcall ls lists those there are")
+}
+
+func versionUnknown(key domain.Key, want, have uint64) error {
+	if have == 0 {
+		return conversationUnknown(key.Conversation)
+	}
+	return domain.Refuse("version-unknown", fmt.Sprintf("conversation %s has no version %d", key.Conversation, want),
+		fmt.Sprintf("its log ends at %d", have), "leave the version out to read it as it stands")
+}

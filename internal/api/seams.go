@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/projections"
+)
+
+// Store is what the service needs of the event store.
+type Store interface {
+	eventstore.Inbox
+	eventstore.Log
+	eventstore.Blobs
+}
+
+// Views are the read models; *projections.DB is one.
+type Views interface {
+	Conversations(ctx context.Context, tenant string) ([]projections.Conversation, error)
+	Conversation(ctx context.Context, key domain.Key) (projections.Detail, error)
+	Mail(ctx context.Context, key domain.Key, member string, limit int, onlyUnread bool) ([]projections.Message, error)
+	Files(ctx context.Context, key domain.Key, member string) ([]projections.File, error)
+	Usage(ctx context.Context, key domain.Key) (projections.UsageReport, error)
+	// WaitFor returns when the views show the version of the conversation.
+	WaitFor(ctx context.Context, key domain.Key, version uint64) error
+}
+
+var _ Views = (*projections.DB)(nil)
+
+// Roller has members answer from their actors, without a model call.
+type Roller interface {
+	// Roll answers for one conversation, or for all of the tenant when the
+	// key's Conversation is empty.
+	Roll(ctx context.Context, key domain.Key) ([]MemberRoll, error)
+}
+
+// Doctor runs a node's own checks.
+type Doctor interface {
+	Diagnose(ctx context.Context, tenant string) ([]Check, error)
+}
+
+// MemberRoll is a member's own answer to the roll.
+type MemberRoll struct {
+	Conversation string `json:"conversation"`
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Status       string `json:"status"`
+	Unread       int    `json:"unread"`
+	// Node that hosts the actor.
+	Node string `json:"node"`
+	// Version and StateHash of the state that the actor answered from.
+	Version   uint64 `json:"version"`
+	StateHash string `json:"state_hash"`
+}
+
+// Check is one named finding of doctor.
+type Check struct {
+	Name string `json:"name"`
+	// Level is ok, warn or fail.
+	Level string `json:"level"`
+	Found string `json:"found"`
+	// Fix says what to do; empty when all is well.
+	Fix string `json:"fix,omitempty"`
+	// Node that looked; empty for the command line itself.
+	Node string `json:"node,omitempty"`
+}
+
+// Levels of a Check.
+const (
+	OK   = "ok"
+	Warn = "warn"
+	Fail = "fail"
+)
