@@ -61,7 +61,7 @@ func (db *DB) Member(ctx context.Context, key domain.Key, ref string) (string, e
 			return domain.Refuse("member-ambiguous", fmt.Sprintf("%q names more than one member", clip(ref)),
 				"it may be "+choices(several), "give more of the name, or the id")
 		}
-		return domain.Refuse("member-unknown", fmt.Sprintf("there is no member %q", clip(ref)),
+		return domain.Refuse("member-not-found", fmt.Sprintf("there is no member %q", clip(ref)),
 			"the members are "+choices(all), "use one of these names or ids")
 	})
 	return found, err
@@ -117,7 +117,7 @@ func unknownConversation(ref string, all []named) *domain.Refusal {
 	if near := nearest(ref, all); near != "" {
 		why = "the nearest is " + near
 	}
-	return domain.Refuse("conversation-unknown", fmt.Sprintf("there is no conversation %q", clip(ref)), why, "rollcall ls lists those there are")
+	return domain.Refuse("conversation-not-found", fmt.Sprintf("there is no conversation %q", clip(ref)), why, "rollcall ls lists those there are")
 }
 
 // choices names some of many.

@@ -47,7 +47,7 @@ func (s *Server) blob(ctx context.Context, tenant string, r BlobRequest) (any, e
 	}
 	size := uint64(len(data))
 	if r.Offset > size {
-		return nil, domain.Refuse("bad-request", "the offset is behind the end",
+		return nil, domain.Refuse("request-invalid", "the offset is behind the end",
 			fmt.Sprintf("offset %d of %d bytes", r.Offset, size), "")
 	}
 	limit := uint64(chunkBytes)

@@ -34,11 +34,11 @@ func (b *blobCache) get(ctx context.Context, key domain.Key, blob *rollcallv1.Bl
 	}
 	b.mu.Unlock()
 	if !isSHA(blob.GetSha256()) {
-		return nil, domain.Refuse("bad-request", "the address is no SHA-256", quote(blob.GetSha256()), "take it from files or mail")
+		return nil, domain.Refuse("request-invalid", "the address is no SHA-256", quote(blob.GetSha256()), "take it from files or mail")
 	}
 	data, err := b.store.GetBlob(ctx, key, blob)
 	if errors.Is(err, eventstore.ErrMissingBlob) {
-		return nil, domain.Refuse("blob-unknown", "conversation "+key.Conversation+" holds no such bytes",
+		return nil, domain.Refuse("blob-not-found", "conversation "+key.Conversation+" holds no such bytes",
 			blob.GetSha256(), "take the address from files or mail; if it is from there, run rollcall doctor")
 	}
 	if err != nil {

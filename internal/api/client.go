@@ -19,6 +19,7 @@ import (
 // goroutine of its own.
 type Client struct {
 	nc     *nats.Conn
+	owned  bool
 	tenant string
 	// Patience is how long a request waits for a node to be there at all;
 	// FollowPatience the same for Follow, which outlives a node that is being
@@ -34,6 +35,13 @@ func NewClient(nc *nats.Conn, tenant string) *Client {
 	return &Client{nc: nc, tenant: tenant, Patience: 3 * time.Second, FollowPatience: 30 * time.Second, Poll: 2 * time.Second}
 }
 
+// Close ends the connection, if Connect made it.
+func (c *Client) Close() {
+	if c.owned {
+		c.nc.Close()
+	}
+}
+
 // Tenant that the client asks for.
 func (c *Client) Tenant() string { return c.tenant }
 
@@ -47,7 +55,7 @@ const attempt = Patience + 7*time.Second
 func (c *Client) request(ctx context.Context, verb string, data []byte, binary bool) ([]byte, error) {
 	subject := "rollcall.api." + c.tenant + "." + verb
 	if int64(len(data)) > c.nc.MaxPayload() {
-		return nil, domain.Refuse("text-too-large", "the request is larger than a NATS message may be",
+		return nil, domain.Refuse("text-too-long", "the request is larger than a NATS message may be",
 			fmt.Sprintf("%d KiB, the limit is %d KiB", len(data)>>10, c.nc.MaxPayload()>>10),
 			"put long texts into a file and give it with --input")
 	}

@@ -27,7 +27,7 @@ func decodeJSON(data []byte, into any) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return domain.Refuse("bad-request", "the request is not the JSON that this verb takes",
+		return domain.Refuse("request-invalid", "the request is not the JSON that this verb takes",
 			err.Error(), "see docs/json.md")
 	}
 	return nil
@@ -51,7 +51,7 @@ func structJSON(data []byte) ([]byte, error) {
 }
 
 func badProtobuf(want string, err error) error {
-	return domain.Refuse("bad-request", "the request is not the protobuf that this verb takes",
+	return domain.Refuse("request-invalid", "the request is not the protobuf that this verb takes",
 		err.Error(), "send "+want+", or JSON with Content-Type: application/json")
 }
 

@@ -16,14 +16,26 @@ import (
 
 // Target says where a node's NATS is. URL wins over Dir.
 type Target struct {
-	// URL, Creds: a NATS somewhere, as NATS_URL and NATS_CREDS name it.
-	URL   string
-	Creds string
-	// Options from elsewhere, such as a NATS context.
-	Options []nats.Option
+	// URL of a NATS somewhere, and what opens it: paths of files (Creds, NKey,
+	// CA, Cert, Key) and words.
+	URL                   string
+	Creds, NKey           string
+	CA, Cert, Key         string
+	User, Password, Token string
 	// Dir is the data directory of a local node, which says in node.json where
 	// it listens.
 	Dir string
+}
+
+// Connect dials and makes a client that owns the connection: Close it.
+func Connect(t Target, tenant, name string) (*Client, error) {
+	nc, err := Dial(t, name)
+	if err != nil {
+		return nil, err
+	}
+	c := NewClient(nc, tenant)
+	c.owned = true
+	return c, nil
 }
 
 // Dial connects. A connection to a local node survives the node's restart on
@@ -43,15 +55,7 @@ func Dial(t Target, name string) (*nats.Conn, error) {
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}
 	if t.URL != "" {
-		if t.Creds != "" {
-			options = append(options, nats.UserCredentials(t.Creds))
-		}
-		nc, err := nats.Connect(t.URL, append(options, t.Options...)...)
-		if err != nil {
-			return nil, domain.Refuse("nats-unreachable", "cannot connect to NATS at "+redacted(t.URL), err.Error(),
-				"check NATS_URL, NATS_CREDS and NATS_CONTEXT")
-		}
-		return nc, nil
+		return dialURL(t, options)
 	}
 	if _, err := nodefile.Read(t.Dir); err != nil {
 		return nil, noNode(t.Dir, err)
@@ -62,6 +66,44 @@ func Dial(t Target, name string) (*nats.Conn, error) {
 		return nil, noNode(t.Dir, err)
 	}
 	return nc, nil
+}
+
+func dialURL(t Target, options []nats.Option) (*nats.Conn, error) {
+	options, err := t.credentials(options)
+	if err == nil {
+		var nc *nats.Conn
+		if nc, err = nats.Connect(t.URL, options...); err == nil {
+			return nc, nil
+		}
+	}
+	return nil, domain.Refuse("nats-unreachable", "cannot connect to NATS at "+redacted(t.URL), err.Error(),
+		"check NATS_URL, NATS_CREDS and NATS_CONTEXT")
+}
+
+func (t Target) credentials(options []nats.Option) ([]nats.Option, error) {
+	if t.Creds != "" {
+		options = append(options, nats.UserCredentials(t.Creds))
+	}
+	if t.NKey != "" {
+		nkey, err := nats.NkeyOptionFromSeed(t.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("read the nkey: %w", err)
+		}
+		options = append(options, nkey)
+	}
+	if t.CA != "" {
+		options = append(options, nats.RootCAs(t.CA))
+	}
+	if t.Cert != "" {
+		options = append(options, nats.ClientCert(t.Cert, t.Key))
+	}
+	if t.User != "" {
+		options = append(options, nats.UserInfo(t.User, t.Password))
+	}
+	if t.Token != "" {
+		options = append(options, nats.Token(t.Token))
+	}
+	return options, nil
 }
 
 func noNode(dir string, err error) error {

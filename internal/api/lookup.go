@@ -16,29 +16,23 @@ import (
 type candidate struct{ id, name string }
 
 // pick finds what ref means: an exact id, an exact name, or a unique prefix of
-// either. matches has more than one entry when it is ambiguous.
-func pick(ref string, all []candidate) (id string, matches []candidate) {
+// either. several is what it may mean when that is not one.
+func pick(ref string, all []candidate) (id string, several []candidate) {
 	ref = norm.NFC.String(strings.TrimSpace(ref))
-	var named, prefixed []candidate
+	lower := strings.ToLower(ref)
+	var prefixed []candidate
 	for _, c := range all {
 		switch {
-		case c.id == ref:
+		case c.id == ref || c.name == ref: // names are unique in a conversation
 			return c.id, nil
-		case c.name == ref:
-			named = append(named, c)
-		case strings.HasPrefix(c.id, strings.ToLower(ref)), strings.HasPrefix(c.name, ref),
-			strings.HasPrefix(strings.ToLower(c.name), strings.ToLower(ref)):
+		case strings.HasPrefix(c.id, lower), strings.HasPrefix(strings.ToLower(c.name), lower):
 			prefixed = append(prefixed, c)
 		}
 	}
-	found := named
-	if len(found) == 0 {
-		found = prefixed
+	if len(prefixed) == 1 {
+		return prefixed[0].id, nil
 	}
-	if len(found) == 1 {
-		return found[0].id, nil
-	}
-	return "", found
+	return "", prefixed
 }
 
 // resolve finds the conversation that ref means in a tenant. A full id is
@@ -46,7 +40,7 @@ func pick(ref string, all []candidate) (id string, matches []candidate) {
 func (s *Server) resolve(ctx context.Context, tenant, ref string) (domain.Key, error) {
 	key := domain.Key{Tenant: tenant, Conversation: ref}
 	if ref == "" {
-		return key, domain.Refuse("bad-request", "no conversation is named", "", "give its id, its name or a unique prefix of one")
+		return key, domain.Refuse("request-invalid", "no conversation is named", "", "give its id, its name or a unique prefix of one")
 	}
 	if isID(ref) {
 		return key, nil
@@ -54,24 +48,7 @@ func (s *Server) resolve(ctx context.Context, tenant, ref string) (domain.Key, e
 	if err := CheckText("the conversation's name", ref, 1<<10); err != nil {
 		return key, err
 	}
-	all, err := s.cfg.Views.Conversations(ctx, tenant)
-	if err != nil {
-		return key, fmt.Errorf("look up conversation %q: %w", ref, err)
-	}
-	names := make([]candidate, len(all))
-	for i, c := range all {
-		names[i] = candidate{c.ID, c.Name}
-	}
-	id, several := pick(ref, names)
-	switch {
-	case id != "":
-		key.Conversation = id
-		return key, nil
-	case len(several) > 1:
-		return key, domain.Refuse("conversation-ambiguous", quote(ref)+" names more than one conversation",
-			choices(several, 5), "give more of the id")
-	}
-	return key, conversationUnknown(ref)
+	return s.cfg.Views.Resolve(ctx, tenant, ref)
 }
 
 // isID reports whether ref has the shape of a conversation's id.
@@ -111,7 +88,7 @@ func (f *fold) member(ref string) (string, error) {
 		return "", domain.Refuse("member-ambiguous", quote(ref)+" names more than one member",
 			choices(several, 5), "give more of the name, or the id")
 	}
-	return "", domain.Refuse("member-unknown", "there is no member "+quote(ref),
+	return "", domain.Refuse("member-not-found", "there is no member "+quote(ref),
 		"the members are "+choices(all, 20), "use one of these names or ids")
 }
 
@@ -136,7 +113,7 @@ func quote(s string) string {
 }
 
 func conversationUnknown(ref string) error {
-	return domain.Refuse("conversation-unknown", "there is no conversation "+quote(ref), "",
+	return domain.Refuse("conversation-not-found", "there is no conversation "+quote(ref), "",
 		"rollcall ls lists those there are")
 }
 
@@ -144,6 +121,6 @@ func versionUnknown(key domain.Key, want, have uint64) error {
 	if have == 0 {
 		return conversationUnknown(key.Conversation)
 	}
-	return domain.Refuse("version-unknown", fmt.Sprintf("conversation %s has no version %d", key.Conversation, want),
+	return domain.Refuse("version-not-found", fmt.Sprintf("conversation %s has no version %d", key.Conversation, want),
 		fmt.Sprintf("its log ends at %d", have), "leave the version out to read it as it stands")
 }

@@ -89,7 +89,7 @@ func (s *Server) await(ctx context.Context, key domain.Key, version uint64) erro
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return domain.Refuse("version-unknown", fmt.Sprintf("conversation %s has not reached version %d", key.Conversation, version),
+			return domain.Refuse("version-not-found", fmt.Sprintf("conversation %s has not reached version %d", key.Conversation, version),
 				"the wait for it ran out", "ask again later, or without at_least")
 		}
 	}

@@ -252,13 +252,13 @@ func (w Write) with(c *rollcallv1.Command) writeRequest {
 // replace invalid UTF-8 silently.
 func decodeTexts(data []byte, into any) error {
 	if !utf8.Valid(data) {
-		return domain.Refuse("bad-text", "the request is not valid UTF-8", "JSON is UTF-8", "convert it to UTF-8")
+		return domain.Refuse("text-invalid", "the request is not valid UTF-8", "JSON is UTF-8", "convert it to UTF-8")
 	}
 	return decodeJSON(data, into)
 }
 
 func badWord(field, got, want string) error {
-	return domain.Refuse("bad-request", "unknown "+field, "got "+quote(got), "use "+want)
+	return domain.Refuse("request-invalid", "unknown "+field, "got "+quote(got), "use "+want)
 }
 
 // ParseMemory reads a memory policy; empty is the contract's default.

@@ -21,6 +21,8 @@ type Views interface {
 	Conversation(ctx context.Context, key domain.Key) (projections.Detail, error)
 	Mail(ctx context.Context, key domain.Key, member string, limit int, onlyUnread bool) ([]projections.Message, error)
 	Files(ctx context.Context, key domain.Key, member string) ([]projections.File, error)
+	// Resolve finds the conversation that an id, a name or a unique prefix means.
+	Resolve(ctx context.Context, tenant, ref string) (domain.Key, error)
 	Usage(ctx context.Context, key domain.Key) (projections.UsageReport, error)
 	// WaitFor returns when the views show the version of the conversation.
 	WaitFor(ctx context.Context, key domain.Key, version uint64) error

@@ -223,7 +223,7 @@ func (s *Server) respond(v verb, r micro.Request, binary bool, data []byte, head
 func (s *Server) serve(v verb, r micro.Request, binary bool) ([]byte, error) {
 	tokens := strings.Split(r.Subject(), ".")
 	if len(tokens) < 4 || !domain.ValidToken(tokens[2]) {
-		return nil, domain.Refuse("bad-tenant", "the tenant in the subject is not valid",
+		return nil, domain.Refuse("tenant-invalid", "the tenant in the subject is not valid",
 			"a tenant is 1 to 64 of a-z, 0-9, '-' and '_'", "use main")
 	}
 	tenant := tokens[2]

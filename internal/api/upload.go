@@ -93,14 +93,14 @@ func (s *Server) upload(ctx context.Context, tenant string, r UploadRequest) (an
 	k := uploadKey{domain.Key{Tenant: tenant, Conversation: r.Conversation}, r.SHA256}
 	switch {
 	case !isID(r.Conversation):
-		return nil, domain.Refuse("bad-request", "an upload needs the full id of its conversation", quote(r.Conversation), "")
+		return nil, domain.Refuse("request-invalid", "an upload needs the full id of its conversation", quote(r.Conversation), "")
 	case !isSHA(r.SHA256):
-		return nil, domain.Refuse("bad-request", "an upload needs the SHA-256 of the file", quote(r.SHA256), "")
+		return nil, domain.Refuse("request-invalid", "an upload needs the SHA-256 of the file", quote(r.SHA256), "")
 	case r.Size > MaxFile:
 		return nil, domain.Refuse("file-too-large", "the file is too large",
 			fmt.Sprintf("%d MiB, the limit is %d MiB", r.Size>>20, MaxFile>>20), "split it")
 	case r.Offset+uint64(len(r.Data)) > r.Size || len(r.Data) == 0 && r.Size > 0:
-		return nil, domain.Refuse("bad-request", "the chunk does not fit into the file", "", "send what lies between offset and size")
+		return nil, domain.Refuse("request-invalid", "the chunk does not fit into the file", "", "send what lies between offset and size")
 	}
 	received, whole, err := s.uploads.add(k, r, time.Now())
 	if err != nil {

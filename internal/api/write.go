@@ -40,7 +40,7 @@ func decodeWrite(v verb, data []byte, binary bool) (writeRequest, error) {
 		return writeRequest{}, badProtobuf("rollcall.v1.CommandRequest", err)
 	}
 	if got := verbOf(req.GetCommand()); got != v.name {
-		return writeRequest{}, domain.Refuse("bad-request", "the command is not one of the verb "+v.name,
+		return writeRequest{}, domain.Refuse("request-invalid", "the command is not one of the verb "+v.name,
 			"it is one of "+orNone(got), "publish it to the verb of its kind")
 	}
 	return writeRequest{
@@ -115,7 +115,7 @@ func (s *Server) write(ctx context.Context, tenant string, req writeRequest) (*r
 		return nil, domain.Refuse("inbox-full", "nothing can be taken in at the moment",
 			"the inbox holds as much unfinished work as it may", "wait until some is done, or run rollcall doctor")
 	case errors.Is(err, eventstore.ErrTooLarge):
-		return nil, domain.Refuse("text-too-large", "the request is larger than an inbox message may be",
+		return nil, domain.Refuse("text-too-long", "the request is larger than an inbox message may be",
 			fmt.Sprintf("%d KiB, the limit is %d KiB", len(data)>>10, eventstore.MaxInbox>>10),
 			"put long texts into a file and give it with --input")
 	case err != nil:
@@ -150,7 +150,7 @@ func (s *Server) target(ctx context.Context, tenant string, req writeRequest) (d
 			o.Conversation = NewID()
 		}
 		if _, err := ulid.ParseStrict(strings.ToUpper(o.GetConversation())); err != nil || o.GetConversation() != strings.ToLower(o.GetConversation()) {
-			return domain.Key{}, domain.Refuse("bad-conversation-id", "the conversation's id is not a lower-case ULID",
+			return domain.Key{}, domain.Refuse("id-invalid", "the conversation's id is not a lower-case ULID",
 				fmt.Sprintf("%q", o.GetConversation()), "leave it out: the answer names a new one")
 		}
 		o.Tenant = tenant
