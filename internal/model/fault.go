@@ -54,37 +54,38 @@ func fault(status int, c complaint) *Error {
 			why += ": " + c.message
 		}
 	}
-	named := func(code string, transient bool, what, try string) *Error {
-		return &Error{Code: code, Transient: transient, What: what, Why: why, Try: try}
-	}
 	switch {
 	case c.tooLong(), status == http.StatusRequestEntityTooLarge:
-		return named(CodeContextTooLong, false, "the request is too long for the model", tryShorter)
+		return named(CodeContextTooLong, false, "the request is too long for the model", why, tryShorter)
 	case c.has("tool_use_failed"), c.has("failed_generation"):
-		return named(CodeProtocol, true, "the server could not read the model's tool call", tryAgain)
+		return named(CodeProtocol, true, "the server could not read the model's tool call", why, tryAgain)
 	case c.has("insufficient_quota", "billing_hard_limit", "insufficient balance", "insufficient credits", "insufficient_balance"),
 		status == http.StatusPaymentRequired,
 		status == http.StatusTooManyRequests && c.has("billing", "quota"):
-		return named(CodeQuota, false, "the account at the model server has nothing left", "raise its limit, or use another key")
+		return named(CodeQuota, false, "the account at the model server has nothing left", why, "raise its limit, or use another key")
 	case status == http.StatusTooManyRequests, status == 498,
 		status < 500 && c.has("rate_limit", "rate limit", "too many requests", "resource_exhausted"):
-		return named(CodeRateLimited, true, "the model server asks for fewer requests", tryAgain)
+		return named(CodeRateLimited, true, "the model server asks for fewer requests", why, tryAgain)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden,
 		status < 500 && c.has("api_key_invalid", "invalid_api_key", "api key not valid", "incorrect api key", "invalid api key", "authentication_error"):
-		return named(CodeKeyRefused, false, "the model server refuses the key", tryKey)
+		return named(CodeKeyRefused, false, "the model server refuses the key", why, tryKey)
 	case status == http.StatusRequestTimeout:
-		return named(CodeTimeout, true, "the model server gave up waiting", tryAgain)
+		return named(CodeTimeout, true, "the model server gave up waiting", why, tryAgain)
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed, status == http.StatusGone,
 		status < 500 && c.has("model_not_found", "model not found", "does not exist"):
-		return named(CodeRefused, false, "the model server does not know the model or the address", tryAddress)
+		return named(CodeRefused, false, "the model server does not know the model or the address", why, tryAddress)
 	case status >= 300 && status < 400:
-		return named(CodeRefused, false, "the model server has moved", tryAddress)
+		return named(CodeRefused, false, "the model server has moved", why, tryAddress)
 	case status == http.StatusTooEarly, status == http.StatusConflict:
-		return named(CodeServerError, true, "the model server could not answer", tryAgain)
+		return named(CodeServerError, true, "the model server could not answer", why, tryAgain)
 	case status >= 400 && status < 500:
-		return named(CodeRefused, false, "the model server refuses the request", tryRequest)
+		return named(CodeRefused, false, "the model server refuses the request", why, tryRequest)
 	}
-	return named(CodeServerError, true, "the model server failed", tryAgain)
+	return named(CodeServerError, true, "the model server failed", why, tryAgain)
+}
+
+func named(code string, transient bool, what, why, try string) *Error {
+	return &Error{Code: code, Transient: transient, What: what, Why: why, Try: try}
 }
 
 // tooLong knows how vendors say that a request does not fit.

@@ -117,7 +117,7 @@ func (g *gate) limited(passed time.Time, wish time.Duration) {
 	now := time.Now()
 	// Callers that were under way together are told so together: that is one
 	// hold, not many.
-	if !passed.Before(g.held) || g.held.IsZero() {
+	if passed.After(g.held) {
 		g.held = now
 		g.strikes++
 		g.spacing = min(max(2*g.spacing, firstSpacing), maxSpacing)
@@ -149,7 +149,7 @@ func (g *gate) busy(wish time.Duration) {
 func (g *gate) answered(passed time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if passed.Before(g.held) {
+	if !passed.After(g.held) {
 		return
 	}
 	g.strikes = 0

@@ -261,6 +261,9 @@ func TestGateGrows(t *testing.T) {
 				g.limited(passed, 0)
 			}
 			held := g.left()
+			if last == 0 && held > 3*firstHold/2 {
+				t.Fatalf("six refusals at once held for %v", held)
+			}
 			if held < last/3 || held > lastHold*5/4 {
 				t.Fatalf("held for %v after %v", held, last)
 			}

@@ -45,12 +45,14 @@ type (
 	wireProblem struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`
-		Code    string `json:"code,omitempty"`
+		Slug    string `json:"code,omitempty"`
 	}
 )
 
-func failure(message, code string) wireFailure {
-	return wireFailure{wireProblem{Message: message, Type: "invalid_request_error", Code: code}}
+// failure is an error in the API's form. Its code is the API's, not one of
+// Rollcall's own.
+func failure(message, slug string) wireFailure {
+	return wireFailure{wireProblem{Message: message, Type: "invalid_request_error", Slug: slug}}
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -165,13 +165,13 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	n, req, ans = s.admit(&rec)
 	if rec.Refused != "" {
 		status = http.StatusBadRequest
-		code := "no_rule"
+		slug := "no_rule"
 		if rec.Rule > 0 {
-			code = "bad_rule"
+			slug = "bad_rule"
 		} else if rec.Messages == "" {
-			code = "invalid_request"
+			slug = "invalid_request"
 		}
-		writeJSON(w, status, failure(rec.Refused, code))
+		writeJSON(w, status, failure(rec.Refused, slug))
 		gone = false
 		return
 	}

@@ -197,6 +197,11 @@ func TestHold(t *testing.T) {
 		t.Errorf("an open hold: %v", err)
 	}
 	server.Release("gate") // once more is nothing
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := server.WaitHeld(ctx, "gate"); err == nil {
+		t.Errorf("%+v is still held", r)
+	}
 }
 
 // TestGone: the record says when a client went away.
