@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"github.com/rollcall-dev/rollcall/internal/model"
+	"github.com/rollcall-dev/rollcall/internal/prompt"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+var errNoBodies = errors.New("stored bodies are not at hand")
+
+// compute makes the request of a call again, from the log alone.
+func (c *checker) compute(version uint64, call *rollcallv1.ModelCallStarted) {
+	at := attempt{call.GetRun(), call.GetStep(), call.GetAttempt()}
+	plan, ok := c.state.StepPlan(call.GetMember())
+	if !ok || plan.Run != at.run || plan.Step != at.step || plan.Attempt != at.attempt {
+		return // ended in the same commit: nothing was sent
+	}
+	fetch := c.body
+	if fetch == nil {
+		fetch = func(*rollcallv1.Blob) ([]byte, error) { return nil, errNoBodies }
+	}
+	req, err := prompt.Build(plan, prompt.Commits{ByVersion: c.commits, Blob: fetch})
+	var body []byte
+	if err == nil {
+		body, err = model.Encode(req)
+	}
+	if err != nil {
+		c.lost[at] = true
+		c.problem(version, "request-lost", "the request of %s cannot be computed again: %v", at, err)
+		return
+	}
+	sum := sha256.Sum256(body)
+	c.requests[at] = hex.EncodeToString(sum[:])
+}
+
+// sameRequest holds the request that was sent against the one computed.
+func (c *checker) sameRequest(version uint64, at attempt, hash string) {
+	computed, ok := c.requests[at]
+	switch {
+	case !ok && !c.lost[at]:
+		c.problem(version, "call-unexplained", "%s has an outcome, and the log never began it", at)
+	case ok && computed != hash:
+		c.problem(version, "request-differs", "the request of %s was another than the log gives", at)
+	case ok:
+		c.Requests++
+	}
+}

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/internal/api"
+)
+
+// doctor looks at what only the node can see.
+type doctor struct {
+	node  *Node
+	cfg   Config
+	store *eventstore.JetStream
+	nc    *nats.Conn
+}
+
+// Diagnose implements api.Doctor.
+func (d *doctor) Diagnose(ctx context.Context, _ string) ([]api.Check, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	checks := []api.Check{d.storage(), d.model(), d.dead(ctx), d.quarantine()}
+	for i := range checks {
+		checks[i].Node = d.node.Name
+	}
+	return checks, nil
+}
+
+func (d *doctor) storage() api.Check {
+	if d.cfg.SyncAlways {
+		return api.Check{Name: "storage", Level: api.OK, Found: "one copy, synced before every acknowledgement: nothing acknowledged is lost by a crash or a power cut"}
+	}
+	return api.Check{
+		Name: "storage", Level: api.Warn, Found: "one copy, synced at intervals: a crash of the process loses nothing, a power cut may lose the last seconds",
+		Fix: "start the node with sync: always",
+	}
+}
+
+func (d *doctor) model() api.Check {
+	switch {
+	case strings.HasPrefix(d.cfg.Model, "scripted:"):
+		return api.Check{Name: "model", Level: api.OK, Found: "the scripted model of " + strings.TrimPrefix(d.cfg.Model, "scripted:")}
+	case d.cfg.Model == "":
+		return api.Check{Name: "model", Level: api.Fail, Found: "no model is set", Fix: "set ROLLCALL_MODEL and start the node again"}
+	case d.cfg.Key == "" && d.cfg.BaseURL == "":
+		return api.Check{Name: "model", Level: api.Fail, Found: d.cfg.Model + " at the default address, without a key", Fix: "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none, and start the node again"}
+	}
+	return api.Check{Name: "model", Level: api.OK, Found: d.cfg.Model}
+}
+
+func (d *doctor) dead(ctx context.Context) api.Check {
+	const limit = 100
+	letters, err := d.store.DeadLetters(ctx, limit)
+	switch {
+	case err != nil:
+		return api.Check{Name: "dead letters", Level: api.Fail, Found: err.Error(), Fix: "look at the node's log"}
+	case len(letters) == 0:
+		return api.Check{Name: "dead letters", Level: api.OK, Found: "none"}
+	}
+	l := letters[0]
+	return api.Check{
+		Name: "dead letters", Level: api.Warn,
+		Found: fmt.Sprintf("%s messages could never succeed; the newest, of %s, to %s in %s: %s",
+			atLeast(len(letters), limit), l.Time.UTC().Format(time.RFC3339), l.Envelope.To, l.Envelope.Key.Conversation, l.Reason),
+		Fix: "mend the publisher: it names a conversation or a member that is not there, or sends what is no message",
+	}
+}
+
+func atLeast(n, limit int) string {
+	if n < limit {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("at least %d", n)
+}
+
+func (d *doctor) quarantine() api.Check {
+	set := d.node.actors.Quarantined()
+	if len(set) == 0 {
+		return api.Check{Name: "conversations", Level: api.OK, Found: "all can be loaded"}
+	}
+	var found []string
+	for key, err := range set {
+		found = append(found, key.Conversation+": "+err.Error())
+	}
+	return api.Check{
+		Name: "conversations", Level: api.Fail, Found: fmt.Sprintf("%d set aside: %s", len(set), strings.Join(found, "; ")),
+		Fix: "mend the cause (restore a backup where the log is damaged), then: rollcall retry CONVERSATION",
+	}
+}

@@ -1,0 +1,262 @@
+// Package node puts one Rollcall process together: the embedded NATS server or
+// a connection to another, the event store on it, the read models, the model
+// client, the tools, the actors and the service that the outside speaks to.
+//
+// It is wiring only: what each part does is in its own package. Read next:
+// package actors.
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/actors"
+	"github.com/rollcall-dev/rollcall/contract"
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/model"
+	"github.com/rollcall-dev/rollcall/internal/model/scripted"
+	"github.com/rollcall-dev/rollcall/internal/natsd"
+	"github.com/rollcall-dev/rollcall/internal/tool"
+	"github.com/rollcall-dev/rollcall/internal/tool/files"
+	"github.com/rollcall-dev/rollcall/projections"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Config is what a node is made of.
+type Config struct {
+	// Dir is the data directory.
+	Dir string
+	// Version of the program.
+	Version string
+	// SyncAlways: every commit is on the disk before it is answered. Otherwise
+	// the last seconds may be lost at a power cut.
+	SyncAlways bool
+	// Model is the default model; "scripted:FILE" serves FILE as the model.
+	Model   string
+	BaseURL string
+	Key     string
+	Prices  map[string]domain.Price
+	// MaxRuns and WarmMembers as in actors.Config; 0 is their default.
+	MaxRuns, WarmMembers int
+	// Log gets what the operator of the node should know.
+	Log *slog.Logger
+}
+
+// Node is a running node. It owns everything it started; Close ends it.
+type Node struct {
+	// URL and Token open the node to clients on this machine.
+	URL, Token string
+	// Name is the node's lasting name.
+	Name string
+
+	log    *slog.Logger
+	actors *actors.Node
+	// undo ends what was started, last first.
+	undo []func(context.Context) error
+}
+
+// Start brings a node up in its data directory, or leaves nothing behind.
+func Start(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{log: cfg.Log}
+	if err := n.start(ctx, cfg); err != nil {
+		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
+	}
+	return n, nil
+}
+
+func (n *Node) start(ctx context.Context, cfg Config) error {
+	models, modelName, err := n.models(cfg)
+	if err != nil {
+		return err
+	}
+	n.Token = rand.Text()
+	server, err := natsd.Start(natsd.Config{Dir: cfg.Dir, Port: -1, Token: n.Token, SyncAlways: cfg.SyncAlways, Log: cfg.Log})
+	if err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) error { server.Shutdown(); return nil })
+	n.URL = server.URL
+	if n.Name, err = lastingName(cfg.Dir); err != nil {
+		return err
+	}
+	nc, err := n.connect(server)
+	if err != nil {
+		return err
+	}
+	storeConfig := eventstore.Config{Log: cfg.Log}
+	if err := eventstore.Provision(ctx, nc, storeConfig); err != nil {
+		return err
+	}
+	store, err := eventstore.Open(ctx, nc, storeConfig)
+	if err != nil {
+		return err
+	}
+	views, err := n.follow(ctx, cfg.Dir, store)
+	if err != nil {
+		return err
+	}
+	feed := api.NewFeed(nc, store, cfg.Log)
+	n.onClose(func(context.Context) error { feed.Close(); return nil })
+
+	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: cfg.Prices}
+	tools := files.New(store)
+	for _, t := range tools {
+		rules.Tools = append(rules.Tools, t.Definition())
+	}
+	if err := n.act(ctx, cfg, store, nc, models, rules, tools, feed); err != nil {
+		return err
+	}
+	service, err := api.Serve(nc, api.Config{
+		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, cfg: cfg, store: store, nc: nc},
+		Node: n.Name, Version: cfg.Version, Log: cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) error { return service.Close() })
+	return nil
+}
+
+// models makes the model client; a script is served by the node itself.
+func (n *Node) models(cfg Config) (model.Client, string, error) {
+	path, isScript := strings.CutPrefix(cfg.Model, "scripted:")
+	if !isScript {
+		c := model.New(model.Config{BaseURL: cfg.BaseURL, Key: cfg.Key})
+		n.onClose(func(context.Context) error { c.Close(); return nil })
+		return c, cfg.Model, nil
+	}
+	script, err := scripted.Load(path)
+	if err != nil {
+		return nil, "", err
+	}
+	server, err := scripted.Start(script, "")
+	if err != nil {
+		return nil, "", err
+	}
+	n.onClose(func(context.Context) error { return server.Close() })
+	c := model.New(model.Config{BaseURL: server.URL()})
+	n.onClose(func(context.Context) error { c.Close(); return nil })
+	return c, "scripted", nil
+}
+
+func (n *Node) connect(server *natsd.Server) (*nats.Conn, error) {
+	closed := make(chan struct{})
+	nc, err := server.Connect(
+		nats.Name("rollcall node "+n.Name),
+		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("nats", "error", err) }),
+	)
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func(context.Context) error { nc.Close(); <-closed; return nil })
+	return nc, nil
+}
+
+// follow opens the read models and keeps them up with the log.
+func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*projections.DB, error) {
+	views, err := projections.Open(ctx, filepath.Join(dir, "views.db"))
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := views.Run(running, store); err != nil && running.Err() == nil {
+			n.log.Error("the read models stopped: ls and show fall behind until the node restarts", "error", err)
+		}
+	}()
+	n.onClose(func(context.Context) error { stop(); <-done; return views.Close() })
+	return views, nil
+}
+
+func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, nc *nats.Conn, models model.Client, rules *domain.Rules, tools []tool.Tool, feed actors.Feed) error {
+	a, err := actors.Start(ctx, actors.Config{
+		Node: n.Name, Store: store, Models: models, Tools: tools, Rules: rules, Feed: feed, Log: cfg.Log,
+		MaxRuns: cfg.MaxRuns, WarmMembers: cfg.WarmMembers,
+		Answer: func(subject string, answer *rollcallv1.Answer) {
+			data, err := proto.Marshal(answer)
+			if err == nil {
+				err = nc.Publish(subject, data)
+			}
+			if err != nil {
+				n.log.Warn("an answer could not be sent; its asker will ask again", "command", answer.GetCommand(), "error", err)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.actors = a
+	n.onClose(a.Close)
+	return nil
+}
+
+// Quiet reports since when nothing has been going on; false while work is due.
+func (n *Node) Quiet() (since time.Time, quiet bool) { return n.actors.Quiet() }
+
+// Close suspends open runs, lets go of the partitions and ends everything the
+// node started. It returns when all is ended, or when ctx ends.
+func (n *Node) Close(ctx context.Context) error {
+	var errs []error
+	for i := len(n.undo) - 1; i >= 0; i-- {
+		errs = append(errs, n.undo[i](ctx))
+	}
+	n.undo = nil
+	return errors.Join(errs...)
+}
+
+func (n *Node) onClose(fn func(context.Context) error) { n.undo = append(n.undo, fn) }
+
+// lastingName is the node's name, made once for a data directory: by it a
+// restarted node takes its own claims over at once.
+func lastingName(dir string) (string, error) {
+	path := filepath.Join(dir, "node.name")
+	data, err := os.ReadFile(path)
+	if name := strings.TrimSpace(string(data)); err == nil && name != "" {
+		return name, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read the node's name: %w", err)
+	}
+	name := "n-" + strings.ToLower(ulid.Make().String())
+	if err := os.WriteFile(path, []byte(name+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the node's name: %w", err)
+	}
+	return name, nil
+}
+
+// roller lets the service ask the actors.
+type roller struct{ node *actors.Node }
+
+func (r roller) Roll(ctx context.Context, key domain.Key) ([]api.MemberRoll, error) {
+	present, err := r.node.Roll(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]api.MemberRoll, len(present))
+	for i, p := range present {
+		out[i] = api.MemberRoll{
+			Conversation: p.Conversation, ID: p.Member, Name: p.Name, Status: p.Status, Unread: p.Unread,
+			Node: p.Node, Version: p.Version, StateHash: p.StateHash,
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,109 @@
+package node_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/oklog/ulid/v2"
+	"go.uber.org/goleak"
+
+	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/model/scripted"
+	"github.com/rollcall-dev/rollcall/internal/model/scripted/demo"
+	"github.com/rollcall-dev/rollcall/internal/node"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start brings up a node in dir, closed with the test or by the returned
+// function.
+func start(t *testing.T, dir, modelURL string) (n *node.Node, stop func()) {
+	t.Helper()
+	level := slog.LevelWarn
+	if os.Getenv("ROLLCALL_TEST_LOG") != "" {
+		level = slog.LevelDebug
+	}
+	n, err := node.Start(t.Context(), node.Config{
+		Dir: dir, Version: "0.0.0-test", SyncAlways: true, Model: "scripted", BaseURL: modelURL,
+		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: level})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: n.URL, Token: n.Token}); err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	stop = func() {
+		if closed {
+			return
+		}
+		closed = true
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := n.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return n, stop
+}
+
+func client(t *testing.T, dir string) *api.Client {
+	t.Helper()
+	nc, err := api.Dial(api.Target{Dir: dir}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
+	t.Cleanup(func() { nc.Close(); <-closed })
+	return api.NewClient(nc, "main")
+}
+
+// A node started in an empty directory runs the demo's team to its end.
+func TestProfileOnOneNode(t *testing.T) {
+	models, err := scripted.Start(demo.Script(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = models.Close() })
+	dir := t.TempDir()
+	start(t, dir, models.URL())
+	c := client(t, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	id := strings.ToLower(ulid.Make().String())
+	_, err = c.Open(ctx, &rollcallv1.OpenConversation{
+		Conversation: id, Tenant: "main", Name: "profile", Contract: "mailbox",
+		Objective: &rollcallv1.Body{Text: demo.Objective(demo.SendUpdate, demo.NewField)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer string
+	err = c.Follow(ctx, id, 1, func(u api.Update) error {
+		for _, line := range u.Lines {
+			t.Log(line.Version, line.Event, line.Member)
+		}
+		for _, e := range u.Commit.GetEvents() {
+			if r := e.GetLeadReplied(); r != nil {
+				answer = r.GetText().GetText()
+			}
+		}
+		if strings.Contains(answer, "Ada") {
+			return api.ErrStop
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err, answer)
+	}
+}
