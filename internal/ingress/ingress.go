@@ -43,6 +43,9 @@ func Decode(e eventstore.Envelope, seq uint64, at time.Time) (*rollcallv1.Comman
 	if len(e.Data) > eventstore.MaxInbox {
 		return nil, domain.Refuse("text-too-long", refused, fmt.Sprintf("it has %d bytes, at most %d are allowed", len(e.Data), eventstore.MaxInbox), useFile)
 	}
+	if !domain.ValidToken(e.To) {
+		return nil, domain.Refuse("member-not-found", refused, fmt.Sprintf("%q is no id of a member", head(e.To)), "publish to a member's short id, such as lead or m1")
+	}
 	media, err := mediaType(header(e, eventstore.HeaderContentType))
 	if err != nil {
 		return nil, err

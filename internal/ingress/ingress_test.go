@@ -82,6 +82,8 @@ func refuses(t *testing.T, e eventstore.Envelope, code, why string) {
 func TestRefusedMessages(t *testing.T) {
 	const j = "application/json"
 	for name, c := range map[string]struct{ to, contentType, data, code, why string }{
+		"no member's id":       {"Backend", "", "x", "member-not-found", `"Backend"`},
+		"id not UTF-8":         {"\xf5", "", "x", "member-not-found", "no id of a member"},
 		"empty":                {"lead", "", "", "text-empty", "it is empty"},
 		"blank":                {"lead", "", " \n\t", "text-empty", "it is empty"},
 		"not UTF-8":            {"lead", "", "caf\xe9", "text-invalid", "not valid UTF-8"},
@@ -241,6 +243,7 @@ func TestDecodeIsPure(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add("lead", "", "hello", "")
+	f.Add("\xf5", "", "0", "0")
 	f.Add("lead", "application/json", `{"text":"\ud83d\ude00","mode":"steer"}`, "k1")
 	f.Add("lead", "application/json", `{"text":"\ud800\`, "in-1-1")
 	f.Add("_", "application/protobuf", "\x0a\x01a\x5a\x00", "")

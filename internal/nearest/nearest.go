@@ -28,7 +28,9 @@ func To(want string, names []string, n int) []string {
 		if path.Base(string(folded)) == path.Base(string(other)) {
 			score = 0
 		} else if diff := len(folded) - len(other); diff <= limit && -diff <= limit {
-			score = distance(folded, other)
+			if d := distance(folded, other); d < len(folded) { // something must be alike
+				score = d
+			}
 		}
 		if score <= limit {
 			found = append(found, candidate{name, score})

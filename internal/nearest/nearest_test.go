@@ -6,7 +6,7 @@ import (
 )
 
 func TestTo(t *testing.T) {
-	names := []string{"Backend/api/profile.json", "notes.md", "file_read", "file_write", "Backend", "Frontend", "語言"}
+	names := []string{"Backend/api/profile.json", "notes.md", "file_read", "file_write", "Backend", "Frontend", "語言", "A"}
 	for _, c := range []struct {
 		want string
 		near []string
@@ -18,6 +18,7 @@ func TestTo(t *testing.T) {
 		{"file_write", []string{"file_write"}},
 		{"語言", []string{"語言"}},
 		{"語語", []string{"語言"}},
+		{"X", []string{}},
 		{"nothing at all like it", []string{}},
 		{"", []string{}},
 	} {

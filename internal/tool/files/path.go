@@ -27,6 +27,9 @@ func cleanPath(p string) (string, error) {
 		if element == ".." {
 			return "", fmt.Errorf(`the path %q has a ".." element; paths stay in the workspace`, p)
 		}
+		if element != strings.TrimSpace(element) {
+			return "", fmt.Errorf("an element of the path %q begins or ends with a space; leave the space out", p)
+		}
 		if len(element) > maxElement {
 			return "", fmt.Errorf("an element of the path has %d bytes, more than %d; choose a shorter name", len(element), maxElement)
 		}

@@ -44,6 +44,8 @@ func TestCleanPath(t *testing.T) {
 		"//x":                           "is absolute",
 		`a\b`:                           "backslash",
 		`..\x`:                          "backslash",
+		"a /b":                          "begins or ends with a space",
+		"a/ /.":                         "begins or ends with a space",
 		"a\x00b":                        "NUL",
 		"a\nb":                          "U+000A",
 		"a\u202Eb":                      "U+202E",
@@ -61,7 +63,7 @@ func TestCleanPath(t *testing.T) {
 }
 
 func FuzzCleanPath(f *testing.F) {
-	for _, p := range []string{"a", "../a", "a/../../b", "/a", `a\..\b`, "．．/a", "a/\u200B../b", "‥/x", "\x00", "a//b/./c/", "é", "e\u0301"} {
+	for _, p := range []string{"a", "../a", "a/../../b", "/a", `a\..\b`, "．．/a", "a/\u200B../b", "‥/x", "\x00", "a//b/./c/", "é", "e\u0301", "a/# /"} {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
