@@ -1,0 +1,279 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/nearest"
+	"github.com/rollcall-dev/rollcall/prompts"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Team is what a file of agents says: what a conversation opens with.
+type Team struct {
+	// Contract is empty when the file names none.
+	Contract string
+	// Lead is the Lead's agent type.
+	Lead string
+	// Agents in the order of the file; general is always among them.
+	Agents  []*rollcallv1.AgentDefinition
+	Members []*rollcallv1.MemberSpec
+}
+
+// DefaultTeam is a Lead of agent type general, alone.
+func DefaultTeam() Team {
+	return Team{Lead: domain.GeneralAgent, Agents: []*rollcallv1.AgentDefinition{{Name: domain.GeneralAgent, Description: "does whatever is asked"}}}
+}
+
+// LoadTeam reads a file of agents (--agents). Errors: *domain.Refusal with the
+// code team-invalid.
+func LoadTeam(file string) (Team, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Team{}, refuse(codeTeam, file, err.Error(), "name a file that can be read")
+	}
+	return ParseTeam(file, data)
+}
+
+// Apply puts the team into an opening; a contract that is set there stays.
+func (t Team) Apply(o *rollcallv1.OpenConversation) {
+	if o.GetContract() == "" {
+		o.Contract = t.Contract
+	}
+	o.Agents, o.LeadAgent, o.Members = t.Agents, t.Lead, t.Members
+}
+
+// Budgets of one agent type; more is a slip of the finger.
+const (
+	maxSteps  = 100_000
+	maxTokens = 1_000_000_000_000
+)
+
+// A mention is a name that must be known, checked when the file is read whole.
+type mention struct {
+	name string
+	at   *token.Token
+}
+
+type teamFile struct {
+	*document
+	team  Team
+	lead  mention
+	types []mention // agent types that members name
+	needs map[string][]mention
+}
+
+// ParseTeam reads the text of a file of agents; name stands in its errors.
+func ParseTeam(name string, data []byte) (Team, error) {
+	f := &teamFile{document: open(name, data), needs: map[string][]mention{}}
+	f.mapping(f.root, "the file", []string{"contract", "lead", "agents", "members"}, map[string]field{
+		"contract": f.contract,
+		"lead": func(_ *token.Token, n ast.Node) {
+			f.lead = mention{f.text(n, "lead"), n.GetToken()}
+		},
+		"agents":  func(_ *token.Token, n ast.Node) { f.entries(n, "agents", f.agent) },
+		"members": func(_ *token.Token, n ast.Node) { f.list(n, "members", f.member) },
+	})
+	f.check()
+	if err := f.refusal(codeTeam); err != nil {
+		return Team{}, err
+	}
+	return f.team, nil
+}
+
+func (f *teamFile) contract(_ *token.Token, n ast.Node) {
+	f.team.Contract = f.text(n, "contract")
+	if c := f.team.Contract; c != "" && !slices.Contains(prompts.Contracts(), c) {
+		f.unknown(mention{c, n.GetToken()}, "contract", "contracts", prompts.Contracts())
+	}
+}
+
+func (f *teamFile) agent(key *token.Token, n ast.Node) {
+	a := &rollcallv1.AgentDefinition{Name: f.name(key, "an agent type", key.Value)}
+	what := "agent type " + a.GetName()
+	if reserved(a.GetName()) {
+		f.at(key, fmt.Sprintf("%q is the name of a tool", a.GetName()), "give the agent type another name")
+	}
+	if slices.ContainsFunc(f.team.Agents, func(b *rollcallv1.AgentDefinition) bool { return b.GetName() == a.GetName() }) {
+		f.at(key, what+" is defined twice", "define it once")
+	}
+	text := func(into *string, name string) field {
+		return func(_ *token.Token, n ast.Node) { *into = f.text(n, name+" of "+what) }
+	}
+	f.mapping(n, what, []string{"description", "prompt", "model", "tools", "memory", "budget"}, map[string]field{
+		"description": text(&a.Description, "description"),
+		"prompt":      text(&a.Prompt, "prompt"),
+		"model":       text(&a.Model, "model"),
+		"tools": func(_ *token.Token, n ast.Node) {
+			f.list(n, "tools of "+what, func(n ast.Node) { a.Tools = append(a.Tools, f.tool(n, what)) })
+			if s, ok := f.plain(n).(*ast.SequenceNode); ok && len(s.Values) == 0 {
+				f.at(n.GetToken(), "an empty list of tools would mean all tools", "leave tools out for all of them, or name one")
+			}
+		},
+		"memory": func(_ *token.Token, n ast.Node) { a.Memory = f.memory(n, what) },
+		"budget": func(_ *token.Token, n ast.Node) { a.Budget = f.budget(n, "budget of "+what) },
+	})
+	f.team.Agents = append(f.team.Agents, a)
+}
+
+// Tools that every node has, and those that a contract gives by role.
+var (
+	fileTools = []string{"file_write", "file_read", "file_list", "file_edit", "file_delete"}
+	roleTools = []string{
+		"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get", "task", "complete",
+	}
+	toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
+
+// reserved names cannot be given to anything else.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "team_") || strings.HasPrefix(name, "file_") || slices.Contains(roleTools, name)
+}
+
+// tool is one of the tools beside the contract's.
+func (f *teamFile) tool(n ast.Node, what string) string {
+	before := len(f.all)
+	name := f.text(n, "a tool of "+what)
+	switch {
+	case len(f.all) > before: // told already
+	case slices.Contains(fileTools, name):
+	case strings.HasPrefix(name, "file_"):
+		f.unknown(mention{name, n.GetToken()}, "tool", "file tools", fileTools)
+	case reserved(name):
+		f.at(n.GetToken(), fmt.Sprintf("the tool name %q is reserved: the contract gives such tools by role", name), "leave it out of tools")
+	case !toolName.MatchString(name):
+		f.at(n.GetToken(), fmt.Sprintf("%q is no name of a tool", name), "tool names are 1 to 64 letters, digits, _ and -")
+	}
+	return name
+}
+
+func (f *teamFile) memory(n ast.Node, what string) rollcallv1.MemoryPolicy {
+	policies := map[string]rollcallv1.MemoryPolicy{
+		"": rollcallv1.MemoryPolicy_MEMORY_POLICY_UNSPECIFIED, "transcript": rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT,
+		"summary": rollcallv1.MemoryPolicy_MEMORY_POLICY_SUMMARY, "fresh": rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH,
+	}
+	name := f.text(n, "memory of "+what)
+	policy, ok := policies[name]
+	if !ok {
+		f.unknown(mention{name, n.GetToken()}, "memory", "memory policies", []string{"transcript", "summary", "fresh"})
+	}
+	return policy
+}
+
+func (f *teamFile) budget(n ast.Node, what string) *rollcallv1.Budget {
+	b := new(rollcallv1.Budget)
+	f.mapping(n, what, []string{"steps", "tokens", "money"}, map[string]field{
+		"steps":  func(_ *token.Token, n ast.Node) { b.Steps = uint32(f.whole(n, "steps", maxSteps)) },
+		"tokens": func(_ *token.Token, n ast.Node) { b.Tokens = f.whole(n, "tokens", maxTokens) },
+		"money":  func(_ *token.Token, n ast.Node) { b.CostMicros = f.money(n, "money") },
+	})
+	return b
+}
+
+func (f *teamFile) member(n ast.Node) {
+	m := new(rollcallv1.MemberSpec)
+	var at *token.Token
+	var needs []mention
+	f.mapping(n, "a member", []string{"name", "agent_type", "brief", "depends_on"}, map[string]field{
+		"name": func(_ *token.Token, n ast.Node) {
+			at = n.GetToken()
+			before := len(f.all)
+			if name := f.text(n, "name"); len(f.all) == before {
+				m.Name = f.name(at, "a member", name)
+			}
+		},
+		"agent_type": func(_ *token.Token, n ast.Node) {
+			if m.AgentType = f.text(n, "agent_type"); m.AgentType != "" {
+				f.types = append(f.types, mention{m.AgentType, n.GetToken()})
+			}
+		},
+		"brief": func(_ *token.Token, n ast.Node) { m.Brief = f.text(n, "brief") },
+		"depends_on": func(_ *token.Token, n ast.Node) {
+			f.list(n, "depends_on", func(n ast.Node) {
+				name := domain.Name(f.text(n, "a name in depends_on"))
+				m.DependsOn = append(m.DependsOn, name)
+				needs = append(needs, mention{name, n.GetToken()})
+			})
+		},
+	})
+	f.needs[m.GetName()] = needs
+	switch {
+	case at == nil:
+		f.at(where(n), "a member without a name", "give each member a name")
+	case slices.ContainsFunc(f.team.Members, func(b *rollcallv1.MemberSpec) bool { return b.GetName() == m.GetName() && m.GetName() != "" }):
+		f.at(at, fmt.Sprintf("two members are named %q", m.GetName()), "give each member a name of its own")
+	case slices.ContainsFunc([]string{domain.LeadName, domain.User, domain.Operator, domain.Framework}, func(fixed string) bool { return strings.EqualFold(fixed, m.GetName()) }):
+		f.at(at, fmt.Sprintf("the name %q is reserved", m.GetName()), "choose another name; the Lead is there without being listed")
+	}
+	f.team.Members = append(f.team.Members, m)
+}
+
+// name normalises a name and refuses what no conversation would take.
+func (f *teamFile) name(at *token.Token, what, raw string) string {
+	name := domain.Name(raw)
+	unseen := func(r rune) bool {
+		return r != ' ' && r != '\u200C' && r != '\u200D' && unicode.In(r, unicode.C, unicode.Z)
+	}
+	switch {
+	case name == "":
+		f.at(at, what+" has an empty name", "give it a name")
+	case utf8.RuneCountInString(name) > 64:
+		f.at(at, what+" has a name of more than 64 characters", "choose a shorter one")
+	case strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unseen):
+		f.at(at, fmt.Sprintf("the name %q has a slash or a character that cannot be seen", name), "choose another name")
+	}
+	return name
+}
+
+// check looks at what names what, and completes the team.
+func (f *teamFile) check() {
+	t := &f.team
+	if !slices.ContainsFunc(t.Agents, func(a *rollcallv1.AgentDefinition) bool { return a.GetName() == domain.GeneralAgent }) {
+		t.Agents = append(t.Agents, DefaultTeam().Agents...)
+	}
+	var agents, members []string
+	for _, a := range t.Agents {
+		agents = append(agents, a.GetName())
+	}
+	for _, m := range t.Members {
+		members = append(members, m.GetName())
+	}
+	if t.Lead = f.lead.name; t.Lead == "" {
+		t.Lead = domain.GeneralAgent
+	} else if !slices.Contains(agents, t.Lead) {
+		f.unknown(f.lead, "agent type", "agent types", agents)
+	}
+	for _, m := range f.types {
+		if !slices.Contains(agents, m.name) {
+			f.unknown(m, "agent type", "agent types", agents)
+		}
+	}
+	for _, of := range members {
+		for _, m := range f.needs[of] {
+			switch {
+			case m.name == of:
+				f.at(m.at, fmt.Sprintf("%s depends on itself", of), "leave that out")
+			case !slices.Contains(members, m.name):
+				f.unknown(m, "member", "members", members)
+			}
+		}
+	}
+}
+
+// unknown names what is meant to be there, and what is.
+func (f *teamFile) unknown(m mention, what, all string, known []string) {
+	why := fmt.Sprintf("unknown %s %q", what, m.name)
+	if near := nearest.To(m.name, known, 1); len(near) > 0 {
+		why += fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	f.at(m.at, why, fmt.Sprintf("%s: %s", all, strings.Join(known, ", ")))
+}
