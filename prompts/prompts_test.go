@@ -42,8 +42,6 @@ var everybody = []obligation{
 	{"a turn ends without a call", "Your turn ends when you answer without a tool call"},
 	{"a small question is not delegated", "(?i)small question.*do not delegate"},
 	{"save before waiting", "(?i)save progress in (a file|files).*name (its path|their paths)"},
-	{"no claim verb", "There is no claim tool.*`task_update`.*`owner` and `status`"},
-	{"only task_complete completes", "Only `task_complete` completes a task"},
 	{"the combined check has an owner", "(?i)combined check"},
 	{"reports are summarised for the operator", "(?i)for the operator.*summari[sz]e|summari[sz]e[d]? .*for the operator|for the operator the Lead sums up"},
 	{"no thanks", "(?i)do not thank"},
@@ -52,6 +50,9 @@ var everybody = []obligation{
 // What a contract's or role's text must say besides.
 var obligations = map[string][]obligation{
 	"mailbox/lead": {
+		{"no claim verb", "There is no claim tool.*`task_update`.*`owner` and `status`"},
+		{"only task_complete completes", "Only `task_complete` completes a task"},
+		{"what others can read", "(?i)read of (the others|your files) only what a completed task lists in its `paths`"},
 		{"a text interrupts", "A text interrupts its recipient: `send_message` wakes it and costs it a turn. Spend it carefully"},
 		{"summarise, do not thank and reply", "summarise what they mean for the goal. Do not thank the sender and do not reply to a report"},
 		{"a handoff names field, example, consumer", "A handoff names the field, shows an example and names the consumer"},
@@ -68,6 +69,9 @@ var obligations = map[string][]obligation{
 		{"members stay", "Idle members cost nothing. Keep them"},
 	},
 	"mailbox/member": {
+		{"no claim verb", "There is no claim tool.*`task_update`.*`owner` and `status`"},
+		{"only task_complete completes", "Only `task_complete` completes a task"},
+		{"what others can read", "(?i)read of (the others|your files) only what a completed task lists in its `paths`"},
 		{"a text interrupts", "A text interrupts its recipient: `send_message` wakes it and costs it a turn. Spend it carefully"},
 		{"no thanks, no confirmation", "Do not thank, confirm or greet"},
 		{"a handoff names field, example, consumer", "A handoff names the field, shows an example and names the consumer"},
@@ -82,14 +86,12 @@ var obligations = map[string][]obligation{
 		{"the newest contract counts", "The newest contract counts"},
 	},
 	"none/lead": {
-		{"alone", "There is no team: do the work yourself"},
+		{"alone", "There is no team and no board: do the work yourself"},
 		{"the combined check has an owner", "the combined check has an owner, and it is you"},
-		{"the operator owns tasks as user", "The owner `user` means that the operator must act"},
 	},
 	"none/member": {
-		{"alone", "There is no team: do the work yourself"},
+		{"alone", "There is no team and no board: do the work yourself"},
 		{"the combined check has an owner", "the combined check has an owner, and it is you"},
-		{"completion is no pause", "Never use it to pause"},
 	},
 }
 
@@ -126,8 +128,8 @@ func TestTextsNameOnlyToolsThatExist(t *testing.T) {
 	known := map[string][]string{
 		"mailbox/lead":   slices.Concat(files, tasks, team, words),
 		"mailbox/member": slices.Concat(files, tasks, words),
-		"none/lead":      slices.Concat(files, tasks, words),
-		"none/member":    slices.Concat(files, tasks, words),
+		"none/lead":      files,
+		"none/member":    files,
 	}
 	name := regexp.MustCompile(`[a-z]+(?:_[a-z]+)+`)
 	each(t, func(t *testing.T, contract, role, text string) {

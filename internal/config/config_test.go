@@ -371,7 +371,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add("sync: !!str always")
 	f.Fuzz(func(t *testing.T, text string) {
 		s := &Settings{origins: map[string]string{}, File: "/x/rollcall.yaml"}
-		err := s.readFile([]byte(text), Sources{Home: "/home/ada"})
+		err := s.readFile([]byte(text), Sources{Home: "/h"})
 		if r, ok := errors.AsType[*domain.Refusal](err); err != nil && (!ok || r.Code != "settings-invalid") {
 			t.Fatalf("got %#v", err)
 		}

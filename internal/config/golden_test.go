@@ -72,11 +72,11 @@ func TestTeamFiles(t *testing.T) {
 
 func TestSettingsFiles(t *testing.T) {
 	golden(t, "settings", func(t *testing.T, in []byte) string {
-		dir := t.TempDir()
+		dir, home := t.TempDir(), t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "rollcall.yaml"), in, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Load(Sources{Dir: dir, Home: "/home/ada", Env: func(string) (string, bool) { return "", false }})
+		s, err := Load(Sources{Dir: dir, Home: home, Env: func(string) (string, bool) { return "", false }})
 		var out string
 		if err != nil {
 			out = told(t, err)
@@ -88,6 +88,6 @@ func TestSettingsFiles(t *testing.T) {
 				out += "warning: " + w + "\n"
 			}
 		}
-		return strings.ReplaceAll(out, dir, "DIR")
+		return strings.NewReplacer(dir, "DIR", home, "HOME").Replace(out)
 	})
 }
