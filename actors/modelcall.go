@@ -2,8 +2,6 @@ package actors
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -28,13 +26,6 @@ func (j modelJob) run(ctx context.Context, m *member, wait time.Duration) (*roll
 	if err != nil {
 		return failRun(p.Member.ID, p.Run, "request-not-built", err.Error()).command, 0
 	}
-	body, err := model.Encode(req)
-	if err != nil {
-		return failRun(p.Member.ID, p.Run, "request-not-built", err.Error()).command, 0
-	}
-	sum := sha256.Sum256(body)
-	hash := hex.EncodeToString(sum[:])
-
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
@@ -48,23 +39,23 @@ func (j modelJob) run(ctx context.Context, m *member, wait time.Duration) (*roll
 		return nil, 0
 	}
 	if err != nil {
-		return j.failed(err, hash)
+		return j.failed(err)
 	}
-	return m.recordReply(ctx, p, reply, hash), 0
+	return m.recordReply(ctx, p, reply), 0
 }
 
 // failed records a call without an answer. The wait before the next attempt
 // is the server's wish or ours, whichever is longer.
-func (j modelJob) failed(err error, hash string) (*rollcallv1.Command, time.Duration) {
+func (j modelJob) failed(err error) (*rollcallv1.Command, time.Duration) {
 	p := j.plan
 	f := &rollcallv1.RecordModelFailure{
 		Member: p.Member.ID, Run: p.Run, Step: p.Step, Attempt: p.Attempt,
-		Code: "model-failed", Error: clean(err.Error()), RequestHash: hash,
+		Code: "model-failed", Error: clean(err.Error()),
 	}
 	wait := min(500*time.Millisecond<<min(p.Attempt-1, 8), time.Minute)
 	wait += rand.N(wait / 2)
 	if e, ok := errors.AsType[*model.Error](err); ok {
-		f.Code, f.Transient = e.Code, e.Transient
+		f.Code, f.Transient, f.RequestHash = e.Code, e.Transient, e.RequestHash
 		wait = max(wait, e.RetryAfter)
 	}
 	return &rollcallv1.Command{
@@ -73,11 +64,11 @@ func (j modelJob) failed(err error, hash string) (*rollcallv1.Command, time.Dura
 	}, wait
 }
 
-func (m *member) recordReply(ctx context.Context, p domain.StepPlan, r model.Reply, hash string) *rollcallv1.Command {
+func (m *member) recordReply(ctx context.Context, p domain.StepPlan, r model.Reply) *rollcallv1.Command {
 	rec := &rollcallv1.RecordReply{
 		Member: p.Member.ID, Run: p.Run, Step: p.Step, Attempt: p.Attempt,
 		Text: inline(r.Text), Reasoning: inline(r.Reasoning), Finish: clean(r.Finish),
-		Usage: r.Usage, RequestHash: hash, Model: clean(r.Model),
+		Usage: r.Usage, RequestHash: r.RequestHash, Model: clean(r.Model),
 	}
 	for _, c := range r.Calls {
 		rec.Calls = append(rec.Calls, &rollcallv1.ToolCall{Id: clean(c.GetId()), Name: clean(c.GetName()), Arguments: clean(c.GetArguments()), Extra: clean(c.GetExtra())})

@@ -2,6 +2,8 @@ package actors_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
@@ -91,6 +93,8 @@ func (b *brain) Call(ctx context.Context, from model.Caller, req model.Request, 
 	if reply.Finish == "" {
 		reply.Finish = "stop"
 	}
+	sum := sha256.Sum256(body)
+	reply.RequestHash = hex.EncodeToString(sum[:])
 	return reply, err
 }
 

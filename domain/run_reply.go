@@ -81,6 +81,7 @@ func uniqueCalls(run *Run, step uint32, calls []*rollcallv1.ToolCall) []*rollcal
 		used[id] = true
 		unique = append(unique, &rollcallv1.ToolCall{
 			Id: id, Name: cut(clean(call.GetName()), 200), Arguments: clean(call.GetArguments()), ArgumentsBlob: call.GetArgumentsBlob(),
+			Extra: clean(call.GetExtra()),
 		})
 	}
 	return unique

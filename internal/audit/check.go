@@ -18,7 +18,7 @@ type Body func(*rollcallv1.Blob) ([]byte, error)
 func Check(key domain.Key, sealed [][]byte, body Body) *Report {
 	r := &Report{
 		Conversation: key.Conversation, Members: []Member{}, Problems: []Problem{},
-		requests: map[attempt]string{},
+		requests: map[attempt][]string{},
 	}
 	c := &checker{Report: r, state: domain.New(key), book: newBook(r), commits: map[uint64]*rollcallv1.Commit{}, body: body, lost: map[attempt]bool{}}
 	var hash []byte

@@ -20,13 +20,15 @@ func (r *Report) Compare(record []scripted.Request) {
 	}
 	begun, seen := map[step]int{}, map[step]int{}
 	hashes := map[step]map[string]bool{}
-	for at, hash := range r.requests {
+	for at, can := range r.requests {
 		s := step{at.run, at.step}
 		begun[s]++
 		if hashes[s] == nil {
 			hashes[s] = map[string]bool{}
 		}
-		hashes[s][hash] = true
+		for _, hash := range can {
+			hashes[s][hash] = true
+		}
 	}
 	count := 0
 	for _, q := range record {

@@ -20,7 +20,8 @@ type Report struct {
 	// Problems is empty when all holds.
 	Problems []Problem `json:"problems"`
 
-	requests map[attempt]string
+	// requests are the hashes that each call may be recorded with.
+	requests map[attempt][]string
 }
 
 // Member is what a member's runs came to.

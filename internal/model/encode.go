@@ -69,7 +69,7 @@ const (
 // usage figures (stream_options). It is asked until it refuses the field.
 // That refusal is a failed attempt like any other; from then on the Client
 // sends requests as if Plain were set. So a hash recorded for an attempt is
-// that of Encode(req) or of req with Plain set, and [Matches] knows both.
+// that of Encode(req) or of req with Plain set, and [Hashes] gives both.
 //
 // An error means that no server would take the request: no model, no message,
 // a call without its result or a result without its call.
@@ -103,15 +103,18 @@ func Encode(req Request) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Matches reports whether hash is that of an attempt to send req.
-func Matches(req Request, hash string) bool {
+// Hashes are what an attempt to send req may be recorded with, see Encode.
+func Hashes(req Request) ([]string, error) {
+	var hashes []string
 	for _, plain := range []bool{false, true} {
 		req.Plain = plain
-		if body, err := Encode(req); err == nil && hashOf(body) == hash {
-			return true
+		body, err := Encode(req)
+		if err != nil {
+			return nil, err
 		}
+		hashes = append(hashes, hashOf(body))
 	}
-	return false
+	return hashes, nil
 }
 
 func hashOf(body []byte) string {

@@ -70,7 +70,7 @@ type Reply struct {
 	Usage  *rollcallv1.Usage
 	Model  string
 	// RequestHash is the lower-case hexadecimal SHA-256 of the body that was
-	// sent; see Matches.
+	// sent; see Hashes.
 	RequestHash string
 }
 

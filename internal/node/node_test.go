@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/audit"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted/demo"
 	"github.com/rollcall-dev/rollcall/internal/node"
@@ -90,9 +91,6 @@ func TestProfileOnOneNode(t *testing.T) {
 	}
 	var answer string
 	err = c.Follow(ctx, id, 1, func(u api.Update) error {
-		for _, line := range u.Lines {
-			t.Log(line.Version, line.Event, line.Member)
-		}
 		for _, e := range u.Commit.GetEvents() {
 			if r := e.GetLeadReplied(); r != nil {
 				answer = r.GetText().GetText()
@@ -105,5 +103,18 @@ func TestProfileOnOneNode(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err, answer)
+	}
+	var sealed [][]byte
+	key, err := c.Log(ctx, id, 1, func(raw []byte) error {
+		sealed = append(sealed, raw)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := audit.Check(key, sealed, nil)
+	r.Compare(models.Requests())
+	if len(r.Problems) > 0 || r.Requests != len(models.Requests()) {
+		t.Errorf("%d of %d requests computed again, %v", r.Requests, len(models.Requests()), r.Problems)
 	}
 }
