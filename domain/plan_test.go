@@ -108,6 +108,13 @@ func TestTranscriptIsBounded(t *testing.T) {
 	mustEqual(t, "turns", len(plan.Context), 6*3+1)
 	mustEqual(t, "omitted", plan.Omitted, 6*3)
 	mustEqual(t, "begins with a turn", domain.EventName(k.Event(plan.Context[0].Ref)), "RunStarted")
+	// What the open run brings takes the place of older turns.
+	k.Ends("lead", "nothing")
+	k.Do(domaintest.Say("", strings.Repeat("y", 60<<10)))
+	plan, _ = k.State.StepPlan("lead")
+	mustEqual(t, "turns", len(plan.Context), (1+5)*3+1)
+	mustEqual(t, "omitted", plan.Omitted, 7*3)
+	mustEqual(t, "members omit the rest", k.Member("lead").Omitted, 6*3)
 }
 
 func TestReadableFiles(t *testing.T) {

@@ -75,6 +75,7 @@ func TestProfile(t *testing.T) {
 		k := profile(t)
 		text := k.Fails("m2", "task_update", args{"task_id": "t1", "owner": "Frontend", "status": "in_progress"})
 		mustContain(t, "refusal", text, "Backend", "[task-claimed]")
+		mustContain(t, "without a name", k.Fails("m2", "task_update", args{"task_id": "t1", "status": "in_progress"}), "Backend", "[task-claimed]")
 		mustEqual(t, "owner", k.Task("t1").Owner, "Backend")
 		mustContain(t, "completion by another", k.Fails("m2", "task_complete", args{"task_id": "t1", "result": "x"}), "Backend", "[task-not-yours]")
 	})
