@@ -84,7 +84,7 @@ const maxList = 24 << 10
 
 type listOut struct {
 	Tasks []taskOut `json:"tasks"`
-	// Omitted counts finished tasks that did not fit.
+	// Omitted counts tasks that did not fit.
 	Omitted int `json:"omitted,omitempty"`
 }
 
