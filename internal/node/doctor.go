@@ -6,18 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/config"
 )
 
 // doctor looks at what only the node can see.
 type doctor struct {
-	node  *Node
-	cfg   Config
-	store *eventstore.JetStream
-	nc    *nats.Conn
+	node     *Node
+	settings *config.Settings
+	store    *eventstore.JetStream
 }
 
 // Diagnose implements api.Doctor.
@@ -26,13 +24,13 @@ func (d *doctor) Diagnose(ctx context.Context, _ string) ([]api.Check, error) {
 	defer cancel()
 	checks := []api.Check{d.storage(), d.model(), d.dead(ctx), d.quarantine()}
 	for i := range checks {
-		checks[i].Node = d.node.Name
+		checks[i].Node = d.node.name
 	}
 	return checks, nil
 }
 
 func (d *doctor) storage() api.Check {
-	if d.cfg.SyncAlways {
+	if d.settings.SyncAlways {
 		return api.Check{Name: "storage", Level: api.OK, Found: "one copy, synced before every acknowledgement: nothing acknowledged is lost by a crash or a power cut"}
 	}
 	return api.Check{
@@ -43,14 +41,14 @@ func (d *doctor) storage() api.Check {
 
 func (d *doctor) model() api.Check {
 	switch {
-	case strings.HasPrefix(d.cfg.Model, "scripted:"):
-		return api.Check{Name: "model", Level: api.OK, Found: "the scripted model of " + strings.TrimPrefix(d.cfg.Model, "scripted:")}
-	case d.cfg.Model == "":
+	case strings.HasPrefix(d.settings.Model, "scripted:"):
+		return api.Check{Name: "model", Level: api.OK, Found: "the scripted model of " + strings.TrimPrefix(d.settings.Model, "scripted:")}
+	case d.settings.Model == "":
 		return api.Check{Name: "model", Level: api.Fail, Found: "no model is set", Fix: "set ROLLCALL_MODEL and start the node again"}
-	case d.cfg.Key == "" && d.cfg.BaseURL == "":
-		return api.Check{Name: "model", Level: api.Fail, Found: d.cfg.Model + " at the default address, without a key", Fix: "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none, and start the node again"}
+	case !d.settings.Key.Set() && d.settings.BaseURL == "":
+		return api.Check{Name: "model", Level: api.Fail, Found: d.settings.Model + " at the default address, without a key", Fix: "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none, and start the node again"}
 	}
-	return api.Check{Name: "model", Level: api.OK, Found: d.cfg.Model}
+	return api.Check{Name: "model", Level: api.OK, Found: d.settings.Model}
 }
 
 func (d *doctor) dead(ctx context.Context) api.Check {

@@ -26,6 +26,7 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/natsd"
@@ -37,32 +38,19 @@ import (
 
 // Config is what a node is made of.
 type Config struct {
-	// Dir is the data directory.
-	Dir string
+	Settings *config.Settings
 	// Version of the program.
 	Version string
-	// SyncAlways: every commit is on the disk before it is answered. Otherwise
-	// the last seconds may be lost at a power cut.
-	SyncAlways bool
-	// Model is the default model; "scripted:FILE" serves FILE as the model.
-	Model   string
-	BaseURL string
-	Key     string
-	Prices  map[string]domain.Price
-	// MaxRuns and WarmMembers as in actors.Config; 0 is their default.
-	MaxRuns, WarmMembers int
 	// Log gets what the operator of the node should know.
 	Log *slog.Logger
 }
 
 // Node is a running node. It owns everything it started; Close ends it.
 type Node struct {
-	// URL and Token open the node to clients on this machine.
-	URL, Token string
-	// Name is the node's lasting name.
-	Name string
-
-	log    *slog.Logger
+	// name is the node's lasting name.
+	name       string
+	url, token string
+	log        *slog.Logger
 	actors *actors.Node
 	// undo ends what was started, last first.
 	undo []func(context.Context) error
@@ -81,18 +69,23 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context, cfg Config) error {
-	models, modelName, err := n.models(cfg)
+	set := cfg.Settings
+	if set.NATS.Set() {
+		return domain.Refuse("nats-elsewhere", "cannot start a node on "+set.NATS.URL,
+			"a node brings its own NATS server", "leave out NATS_URL and NATS_CONTEXT to start one here")
+	}
+	models, modelName, err := n.models(set)
 	if err != nil {
 		return err
 	}
-	n.Token = rand.Text()
-	server, err := natsd.Start(natsd.Config{Dir: cfg.Dir, Port: -1, Token: n.Token, SyncAlways: cfg.SyncAlways, Log: cfg.Log})
+	n.token = rand.Text()
+	server, err := natsd.Start(natsd.Config{Dir: set.Data, Port: -1, Token: n.token, SyncAlways: set.SyncAlways, Log: cfg.Log})
 	if err != nil {
 		return err
 	}
 	n.onClose(func(context.Context) error { server.Shutdown(); return nil })
-	n.URL = server.URL
-	if n.Name, err = lastingName(cfg.Dir); err != nil {
+	n.url = server.URL
+	if n.name, err = lastingName(set.Data); err != nil {
 		return err
 	}
 	nc, err := n.connect(server)
@@ -107,14 +100,14 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	views, err := n.follow(ctx, cfg.Dir, store)
+	views, err := n.follow(ctx, set.Data, store)
 	if err != nil {
 		return err
 	}
 	feed := api.NewFeed(nc, store, cfg.Log)
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
-	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: cfg.Prices}
+	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices}
 	tools := files.New(store)
 	for _, t := range tools {
 		rules.Tools = append(rules.Tools, t.Definition())
@@ -123,8 +116,8 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	service, err := api.Serve(nc, api.Config{
-		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, cfg: cfg, store: store, nc: nc},
-		Node: n.Name, Version: cfg.Version, Log: cfg.Log,
+		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store},
+		Node: n.name, Version: cfg.Version, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
@@ -134,12 +127,12 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 }
 
 // models makes the model client; a script is served by the node itself.
-func (n *Node) models(cfg Config) (model.Client, string, error) {
-	path, isScript := strings.CutPrefix(cfg.Model, "scripted:")
+func (n *Node) models(set *config.Settings) (model.Client, string, error) {
+	path, isScript := strings.CutPrefix(set.Model, "scripted:")
 	if !isScript {
-		c := model.New(model.Config{BaseURL: cfg.BaseURL, Key: cfg.Key})
+		c := model.New(model.Config{BaseURL: set.BaseURL, Key: set.Key.Reveal()})
 		n.onClose(func(context.Context) error { c.Close(); return nil })
-		return c, cfg.Model, nil
+		return c, set.Model, nil
 	}
 	script, err := scripted.Load(path)
 	if err != nil {
@@ -158,7 +151,7 @@ func (n *Node) models(cfg Config) (model.Client, string, error) {
 func (n *Node) connect(server *natsd.Server) (*nats.Conn, error) {
 	closed := make(chan struct{})
 	nc, err := server.Connect(
-		nats.Name("rollcall node "+n.Name),
+		nats.Name("rollcall node "+n.name),
 		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("nats", "error", err) }),
 	)
@@ -189,8 +182,8 @@ func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*p
 
 func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, nc *nats.Conn, models model.Client, rules *domain.Rules, tools []tool.Tool, feed actors.Feed) error {
 	a, err := actors.Start(ctx, actors.Config{
-		Node: n.Name, Store: store, Models: models, Tools: tools, Rules: rules, Feed: feed, Log: cfg.Log,
-		MaxRuns: cfg.MaxRuns, WarmMembers: cfg.WarmMembers,
+		Node: n.name, Store: store, Models: models, Tools: tools, Rules: rules, Feed: feed, Log: cfg.Log,
+		MaxRuns: cfg.Settings.MaxRuns, WarmMembers: cfg.Settings.WarmMembers,
 		Answer: func(subject string, answer *rollcallv1.Answer) {
 			data, err := proto.Marshal(answer)
 			if err == nil {
@@ -208,6 +201,9 @@ func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, nc *
 	n.onClose(a.Close)
 	return nil
 }
+
+// Address opens the node to clients on this machine.
+func (n *Node) Address() (url, token string) { return n.url, n.token }
 
 // Quiet reports since when nothing has been going on; false while work is due.
 func (n *Node) Quiet() (since time.Time, quiet bool) { return n.actors.Quiet() }

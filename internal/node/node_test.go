@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/audit"
+	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted/demo"
 	"github.com/rollcall-dev/rollcall/internal/node"
@@ -32,13 +33,15 @@ func start(t *testing.T, dir, modelURL string) (n *node.Node, stop func()) {
 		level = slog.LevelDebug
 	}
 	n, err := node.Start(t.Context(), node.Config{
-		Dir: dir, Version: "0.0.0-test", SyncAlways: true, Model: "scripted", BaseURL: modelURL,
-		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: level})),
+		Settings: &config.Settings{Data: dir, SyncAlways: true, Model: "scripted", BaseURL: modelURL, Key: config.NewSecret(ulid.Make().String())},
+		Version:  "0.0.0-test",
+		Log:      slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: level})),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: n.URL, Token: n.Token}); err != nil {
+	url, token := n.Address()
+	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: url, Token: token}); err != nil {
 		t.Fatal(err)
 	}
 	closed := false

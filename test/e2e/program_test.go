@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/node"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
@@ -17,16 +18,19 @@ import (
 func program([]string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	dir := os.Getenv("ROLLCALL_DATA")
-	n, err := node.Start(ctx, node.Config{
-		Dir: dir, Version: "0.0.0", SyncAlways: true, Model: os.Getenv("ROLLCALL_MODEL"), BaseURL: os.Getenv("OPENAI_BASE_URL"),
-		Key: os.Getenv("OPENAI_API_KEY"), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
+	settings, err := config.Load(config.Sources{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: n.URL, Token: n.Token}); err != nil {
+	dir := settings.Data
+	n, err := node.Start(ctx, node.Config{Settings: settings, Version: "0.0.0", Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	url, token := n.Address()
+	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: url, Token: token}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
