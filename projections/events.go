@@ -44,12 +44,10 @@ func (b *batch) runEvent(at place, e *rollcallv1.Event) error {
 	switch k := e.GetKind().(type) {
 	case *rollcallv1.Event_RunStarted:
 		return b.started(at, k.RunStarted)
-	case *rollcallv1.Event_RunSuspended:
-		return b.run(at, k.RunSuspended.GetRun(), "status = 'suspended'")
 	case *rollcallv1.Event_RunResumed:
-		return b.run(at, k.RunResumed.GetRun(), "status = 'open', resumes = resumes + 1")
+		return b.run(at, k.RunResumed.GetRun(), "resumes = resumes + 1")
 	case *rollcallv1.Event_ModelCallStarted:
-		return b.run(at, k.ModelCallStarted.GetRun(), "status = 'open', calls_started = calls_started + 1, steps = max(steps, ?)", k.ModelCallStarted.GetStep())
+		return b.run(at, k.ModelCallStarted.GetRun(), "calls_started = calls_started + 1, steps = max(steps, ?)", k.ModelCallStarted.GetStep())
 	case *rollcallv1.Event_ModelCallFailed:
 		return b.run(at, k.ModelCallFailed.GetRun(), "calls_failed = calls_failed + 1")
 	case *rollcallv1.Event_ModelReplied:
@@ -115,9 +113,6 @@ func (b *batch) started(at place, r *rollcallv1.RunStarted) error {
 }
 
 func (b *batch) replied(at place, r *rollcallv1.ModelReplied) error {
-	if err := b.run(at, r.GetRun(), "status = 'open'"); err != nil {
-		return err
-	}
 	u := r.GetUsage()
 	return b.exec(`INSERT OR IGNORE INTO usage
 		(conv, version, event, time, run, member, step, attempt, model, finish, request_hash,

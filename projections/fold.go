@@ -34,22 +34,23 @@ type batch struct {
 	last eventstore.Recorded
 }
 
-// foldAll folds items in order and moves the position behind them. Items that
-// were folded before are passed over.
+// foldAll folds items in order and moves the position behind them. Commits
+// that were folded before are passed over; messages that were none, or that
+// belong to a conversation set aside, change nothing when they come again.
 func (db *DB) foldAll(ctx context.Context, tx *sql.Tx, items []item) error {
 	b := &batch{ctx: ctx, tx: tx, stmts: map[string]*sql.Stmt{}}
-	var at int64
-	if err := tx.QueryRowContext(ctx, "SELECT seq FROM position").Scan(&at); err != nil {
+	var folded, seen int64
+	if err := tx.QueryRowContext(ctx, "SELECT commit_seq, seq FROM position").Scan(&folded, &seen); err != nil {
 		return err
 	}
 	for _, i := range items {
-		if i.Seq <= count(at) {
+		if i.Seq <= max(count(folded), b.last.Seq) {
 			continue
 		}
-		at = number(i.Seq)
 		if err := db.foldOne(b, i); err != nil {
 			return fmt.Errorf("fold message %d of the log: %w", i.Seq, err)
 		}
+		seen = max(seen, number(i.Seq))
 	}
 	for _, c := range b.touched {
 		if err := b.writeState(c); err != nil {
@@ -63,7 +64,7 @@ func (db *DB) foldAll(ctx context.Context, tx *sql.Tx, items []item) error {
 			return err
 		}
 	}
-	return b.exec("UPDATE position SET seq = ?", at)
+	return b.exec("UPDATE position SET seq = ?", seen)
 }
 
 // foldOne folds one message of the log. What does not belong sets its
@@ -96,6 +97,11 @@ func (db *DB) foldOne(b *batch, i item) error {
 		b.touched = append(b.touched, c)
 	}
 	b.last = i.Recorded
+	if i.Commit.GetVersion() == 1 {
+		if err := b.exec("UPDATE conversations SET opened = ? WHERE conv = ?", nanos(i.Commit.GetTime().AsTime()), c.row); err != nil {
+			return err
+		}
+	}
 	for index, e := range i.Commit.GetEvents() {
 		if err := b.event(c, i.Commit, index, e); err != nil {
 			return err

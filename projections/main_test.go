@@ -2,17 +2,34 @@ package projections
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		if err := foldInChild(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	// SQLite is slow under the race detector; -rapid.checks asks for more.
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // faults are what these tests are made of
+	natsdtest.VerifyTestMain(m)
+}
 
 // patience bounds every wait of these tests; nothing waits so long when all is
 // well.
@@ -69,29 +86,37 @@ func waitFor(t testing.TB, db *DB, key domain.Key, version uint64) {
 	}
 }
 
-// position waits until the read models stand at the end of the log.
-func caughtUp(t testing.TB, db *DB, log eventstore.Log) {
+// eventually waits, batch by batch, until the condition holds.
+func eventually(t testing.TB, db *DB, what string, holds func() bool) {
 	t.Helper()
-	last, err := log.LastSeq(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	deadline := time.After(patience)
 	for {
 		db.mu.Lock()
 		changed := db.changed
 		db.mu.Unlock()
-		var at uint64
-		if err := db.read.QueryRow("SELECT seq FROM position").Scan(&at); err != nil {
-			t.Fatal(err)
-		}
-		if at == last {
+		if holds() {
 			return
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("the read models stand at %d, the log at %d", at, last)
+			t.Fatalf("not in time: %s", what)
 		}
 	}
+}
+
+// caughtUp waits until the read models stand at the end of the log.
+func caughtUp(t testing.TB, db *DB, log eventstore.Log) {
+	t.Helper()
+	last, err := log.LastSeq(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, db, "the read models stand at the end of the log", func() bool {
+		var at uint64
+		if err := db.read.QueryRow("SELECT seq FROM position").Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		return at == last
+	})
 }

@@ -164,7 +164,15 @@ func (db *DB) remove() error {
 	return nil
 }
 
+// create makes the file, readable by its owner only: it holds people's words.
 func (db *DB) create(ctx context.Context) error {
+	f, err := os.OpenFile(db.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
 	if err := db.connect(); err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package projections
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +18,12 @@ func TestOpenKeepsItsOwnFile(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	said := listen(t)
 	db = openAt(t, path)
 	defer db.Close()
+	if said.Len() > 0 {
+		t.Errorf("opening one's own file says %q", said)
+	}
 	if got := marked(t, db); got != 7 {
 		t.Errorf("the position is %d after opening again, want 7", got)
 	}
@@ -60,6 +66,7 @@ func TestOpenMakesAnUnusableFileAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			spoil(t, path)
+			said := listen(t)
 			db = openAt(t, path)
 			defer db.Close()
 			if got := marked(t, db); got != 0 {
@@ -67,6 +74,9 @@ func TestOpenMakesAnUnusableFileAgain(t *testing.T) {
 			}
 			if err := db.check(t.Context()); err != nil {
 				t.Errorf("the new file: %v", err)
+			}
+			if !strings.Contains(said.String(), "made again from the log") || !strings.Contains(said.String(), path) {
+				t.Errorf("the log says %q", said)
 			}
 		})
 	}
@@ -83,9 +93,21 @@ func TestOpenTakesAnyPath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c#d%20é.db")
 	db := openAt(t, path)
 	defer db.Close()
-	if _, err := os.Stat(path); err != nil {
-		t.Errorf("the file is not where it should be: %v", err)
+	found, err := os.Stat(path)
+	if err != nil {
+		t.Fatalf("the file is not where it should be: %v", err)
 	}
+	if found.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode is %v, want 0600", found.Mode())
+	}
+}
+
+// listen catches what is logged until the test ends.
+func listen(t *testing.T) *bytes.Buffer {
+	said, before := new(bytes.Buffer), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(said, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return said
 }
 
 func mark(t *testing.T, db *DB, seq int64) {

@@ -5,8 +5,8 @@ import (
 )
 
 // writeState writes the rows that are a conversation's present: itself, its
-// members, its tasks and what it needs of the operator. Rows that are already
-// so are not written again by SQLite.
+// members with their open runs, its tasks and what it needs of the operator.
+// Rows that are already so are not written again by SQLite.
 func (b *batch) writeState(c *conversation) error {
 	s := c.state
 	data, err := s.Marshal()
@@ -16,9 +16,8 @@ func (b *batch) writeState(c *conversation) error {
 	if err := b.exec("INSERT INTO states (conv, state) VALUES (?, ?) ON CONFLICT (conv) DO UPDATE SET state = excluded.state", c.row, data); err != nil {
 		return err
 	}
-	if err := b.exec(`UPDATE conversations SET name = ?, contract = ?, status = ?, version = ?, updated = ?,
-		opened = CASE opened WHEN 0 THEN ? ELSE opened END WHERE conv = ?`,
-		s.Name, s.Contract, s.Status(), number(s.Version), nanos(s.Time), nanos(s.Time), c.row); err != nil {
+	if err := b.exec("UPDATE conversations SET name = ?, contract = ?, status = ?, version = ?, updated = ? WHERE conv = ?",
+		s.Name, s.Contract, s.Status(), number(s.Version), nanos(s.Time), c.row); err != nil {
 		return err
 	}
 	for i, m := range s.Members {
@@ -46,6 +45,13 @@ func (b *batch) writeMember(c *conversation, ordinal int, m *domain.Member) erro
 	run := ""
 	if m.Run != nil {
 		run = m.Run.ID
+		status := "open"
+		if m.Run.Suspended || m.Run.Phase == domain.Parked {
+			status = "suspended"
+		}
+		if err := b.exec("UPDATE runs SET status = ? WHERE conv = ? AND id = ?", status, c.row, run); err != nil {
+			return err
+		}
 	}
 	reason := ""
 	if m.LastReason != 0 {

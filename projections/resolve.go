@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/nearest"
 )
 
 // named is something that a user may refer to by id, by name, or by the
@@ -114,10 +116,28 @@ func pick(ref string, all []named) (id string, several []named) {
 
 func unknownConversation(ref string, all []named) *domain.Refusal {
 	why := ""
-	if near := nearest(ref, all); near != "" {
-		why = "the nearest is " + near
+	if near := nearby(ref, all); len(near) > 0 {
+		why = "you may mean " + choices(near)
 	}
 	return domain.Refuse("conversation-not-found", fmt.Sprintf("there is no conversation %q", clip(ref)), why, "rollcall ls lists those there are")
+}
+
+// nearby is what ref may be a slip of.
+func nearby(ref string, all []named) []named {
+	words := make([]string, 0, 2*len(all))
+	for _, n := range all {
+		words = append(words, n.id, n.name)
+	}
+	ref = norm.NFC.String(strings.TrimSpace(ref))
+	var found []named
+	for _, word := range nearest.To(ref, words, 3) {
+		for _, n := range all {
+			if (n.id == word || n.name == word) && !slices.Contains(found, n) {
+				found = append(found, n)
+			}
+		}
+	}
+	return found
 }
 
 // choices names some of many.
@@ -148,41 +168,4 @@ func clip(s string) string {
 		return string(r[:most]) + "…"
 	}
 	return s
-}
-
-// nearest is the candidate that ref may be a slip of: at most a third of its
-// letters differ. Empty when none is near.
-func nearest(ref string, all []named) string {
-	ref = strings.ToLower(clip(norm.NFC.String(strings.TrimSpace(ref))))
-	best, found := len([]rune(ref))/3+1, ""
-	for _, n := range all {
-		for _, word := range []string{n.id, strings.ToLower(clip(n.name))} {
-			if d := distance([]rune(ref), []rune(word)); d < best {
-				best, found = d, n.String()
-			}
-		}
-	}
-	return found
-}
-
-// distance is the number of letters to insert, delete or change to turn a
-// into b.
-func distance(a, b []rune) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, x := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, y := range b {
-			change := diagonal
-			if x != y {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

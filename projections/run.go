@@ -169,7 +169,9 @@ func (db *DB) meet(ctx context.Context, log eventstore.Log) (uint64, error) {
 		}
 	}
 	if why == "" {
-		return count(seq), nil
+		// What was read after our last commit was none of ours: it is read again,
+		// for another log may hold something else there.
+		return count(commitSeq), nil
 	}
 	db.log.WarnContext(ctx, "the read models are made again from the log", "because", why)
 	if err := db.clear(ctx); err != nil {

@@ -182,7 +182,9 @@ func TestQuarantine(t *testing.T) {
 				if all[1].Version != 1 || all[1].Name != "bad" {
 					t.Errorf("what came before the damage is gone: %+v", all[1])
 				}
-				refused(t, db.WaitFor(t.Context(), bad.key, 2), "conversation-quarantined", bad.key.String())
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				refused(t, db.WaitFor(ctx, bad.key, 2), "conversation-quarantined", bad.key.String())
 			}
 			check(db)
 			stop()
@@ -252,13 +254,48 @@ func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 			after := memory.New()
 			other(after)
 			defer following(t, db, after)()
-			caughtUp(t, db, after)
-			all, err := db.Conversations(t.Context(), "main")
-			if err != nil || len(all) != 1 || all[0].Name != "new" {
-				t.Errorf("after the log was replaced: %+v, %v", all, err)
-			}
+			eventually(t, db, "the read models are those of the new log", func() bool {
+				all, err := db.Conversations(t.Context(), "main")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(all) == 1 && all[0].Name == "new" && all[0].Version == last(t, after)
+			})
 		})
 	}
+}
+
+// A log that was restored to an earlier point may hold our last commit and
+// still end before our position.
+func TestALogThatWasCutOffIsReadFromItsBeginning(t *testing.T) {
+	before, after := memory.New(), memory.New()
+	a := newChain(t, before, "01a", "one")
+	if _, err := before.Inject(t.Context(), a.key, []byte("a stranger's"), false); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range read(t, before)[:1] {
+		if _, err := after.Append(t.Context(), i.Key, eventstore.Position{}, i.Commit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := open(t)
+	stop := following(t, db, before)
+	caughtUp(t, db, before)
+	stop()
+
+	b := newChain(t, after, "01b", "two") // at the place of the stranger's message
+	defer following(t, db, after)()
+	waitFor(t, db, b.key, 1)
+	waitFor(t, db, a.key, 1)
+}
+
+func last(t *testing.T, log *memory.Store) uint64 {
+	t.Helper()
+	seq, err := log.LastSeq(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
 }
 
 // unreliable is a log whose reading fails every few commits.

@@ -3,7 +3,7 @@
 -- the meaning of a column raises schemaVersion in open.go: old files are then
 -- made again from the log.
 
--- How far the log is folded in, and which commit stood there.
+-- How far the log was read, and the last commit that was folded in.
 CREATE TABLE position (
   one          INTEGER PRIMARY KEY CHECK (one = 1),
   seq          INTEGER NOT NULL,

@@ -120,7 +120,7 @@ func takesCode(fn *ast.FuncDecl, known []taker) (taker, bool) {
 }
 
 // codesIn finds where a code is given: the first argument of Refuse, that of
-// any function that passes it on, and the field Code of a composite literal.
+// any function that passes it on, and the field Code (or code) of a composite literal.
 func codesIn(f goFile, takers []taker) []ast.Expr { return codesWithin(f.ast, takers) }
 
 func codesWithin(node ast.Node, takers []taker) []ast.Expr {
@@ -134,7 +134,7 @@ func codesWithin(node ast.Node, takers []taker) []ast.Expr {
 				}
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Code" {
+			if key, ok := n.Key.(*ast.Ident); ok && (key.Name == "Code" || key.Name == "code") {
 				found = append(found, n.Value)
 			}
 		}
