@@ -85,13 +85,17 @@ func (d *Decision) writeFiles(c *rollcallv1.WriteFiles) *Refusal {
 // completed task.
 func (s *State) Readable(m *Member) map[string]Blob {
 	files := map[string]Blob{}
+	var delivered map[string]bool
+	if !m.IsLead() {
+		delivered = s.delivered()
+	}
 	for _, other := range s.Members {
 		if other == m {
 			continue
 		}
 		for p, blob := range other.Files {
-			if m.IsLead() || s.deliveredFile(other, p) {
-				files[other.Name+"/"+p] = blob
+			if name := other.Name + "/" + p; m.IsLead() || delivered[name] {
+				files[name] = blob
 			}
 		}
 	}
@@ -99,18 +103,17 @@ func (s *State) Readable(m *Member) map[string]Blob {
 	return files
 }
 
-// deliveredFile reports whether a completed task named the file: as the own
-// file of who completed it, or as another's by its full name.
-func (s *State) deliveredFile(of *Member, p string) bool {
+// delivered are the files that completed tasks named, as "<Name>/<path>".
+func (s *State) delivered() map[string]bool {
+	paths := map[string]bool{}
 	for _, t := range s.Tasks {
-		if t.Status != completed {
-			continue
-		}
-		if t.CompletedBy == of.ID && slices.Contains(t.Paths, p) || slices.Contains(t.Paths, of.Name+"/"+p) {
-			return true
+		if t.Status == completed {
+			for _, p := range s.DeliveredPaths(t) {
+				paths[p] = true
+			}
 		}
 	}
-	return false
+	return paths
 }
 
 // checkPaths refuses a delivery that names files nobody could read.

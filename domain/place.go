@@ -12,10 +12,6 @@ func (p Place) Ref() *rollcallv1.Ref {
 	return &rollcallv1.Ref{Version: p.Version, Index: p.Index, Size: p.Size}
 }
 
-func placeOf(r *rollcallv1.Ref) Place {
-	return Place{Version: r.GetVersion(), Index: r.GetIndex(), Size: r.GetSize()}
-}
-
 // weight is about how many bytes of text an event carries to a model.
 func weight(e *rollcallv1.Event) uint64 {
 	switch e := e.GetKind().(type) {

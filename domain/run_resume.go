@@ -18,12 +18,16 @@ func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
 	if run.Phase == Parked { // the pause holds it, not a lost node
 		return nil
 	}
-	if int(run.Resumes) >= d.b.limits.Resumes {
+	resumes := run.Resumes
+	if !run.Suspended { // what was let go in good order is no loss
+		resumes++
+	}
+	if int(resumes) > d.b.limits.Resumes {
 		d.finish(m, failing("too-many-resumes", fmt.Sprintf("the run was lost and taken up %d times", run.Resumes)))
 		return nil
 	}
 	inTool := run.Phase == InTool
-	d.emit(&rollcallv1.RunResumed{Run: run.ID, Member: m.ID, Node: d.b.commit.GetNode(), Attempt: run.Resumes + 1})
+	d.emit(&rollcallv1.RunResumed{Run: run.ID, Member: m.ID, Node: d.b.commit.GetNode(), Attempt: resumes})
 	if !inTool {
 		d.boundary(m)
 		return nil

@@ -262,6 +262,7 @@ func TestResume(t *testing.T) {
 		mustEqual(t, "again", len(k.Do(suspend())), 0)
 		mustEqual(t, "it is still owed", len(domain.Due(k.State)), 1)
 		mustEqual(t, "events", domaintest.Names(k.Do(resumeRun(k, "lead"))), "RunResumed ModelCallStarted")
+		mustEqual(t, "it counts as no loss", k.Member("lead").Run.Resumes, 0)
 	})
 }
 

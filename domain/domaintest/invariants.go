@@ -9,14 +9,17 @@ import (
 
 // Check holds the invariants of a log and the state it gave.
 func Check(s *domain.State, commits []*rollcallv1.Commit) error {
-	l := ledger{open: map[string]string{}, unread: map[string]string{}, inRun: map[string]string{}, waits: map[string]string{}}
+	l := newLedger()
 	for _, c := range commits {
-		for _, e := range c.GetEvents() {
-			if err := l.event(e); err != nil {
-				return fmt.Errorf("version %d, %s: %w", c.GetVersion(), domain.EventName(e), err)
-			}
+		if err := l.commit(c); err != nil {
+			return err
 		}
 	}
+	return l.holds(s)
+}
+
+// holds checks a state against the books of its log.
+func (l *ledger) holds(s *domain.State) error {
 	if err := l.agrees(s); err != nil {
 		return err
 	}
@@ -24,6 +27,19 @@ func Check(s *domain.State, commits []*rollcallv1.Commit) error {
 		return err
 	}
 	return rest(s)
+}
+
+func newLedger() *ledger {
+	return &ledger{open: map[string]string{}, unread: map[string]string{}, inRun: map[string]string{}, waits: map[string]string{}}
+}
+
+func (l *ledger) commit(c *rollcallv1.Commit) error {
+	for _, e := range c.GetEvents() {
+		if err := l.event(e); err != nil {
+			return fmt.Errorf("version %d, %s: %w", c.GetVersion(), domain.EventName(e), err)
+		}
+	}
+	return nil
 }
 
 // ledger keeps its own books of runs and mail, straight from the log.
@@ -106,6 +122,7 @@ func (l *ledger) consume(member, run string, mail []*rollcallv1.MessageRef) erro
 
 // agrees compares the state with the books.
 func (l *ledger) agrees(s *domain.State) error {
+	waits := 0
 	for _, m := range s.Members {
 		run := ""
 		if m.Run != nil {
@@ -126,14 +143,14 @@ func (l *ledger) agrees(s *domain.State) error {
 			if l.waits[w.Message] != m.ID {
 				return fmt.Errorf("%s waits on %s in the state only", m.ID, w.Message)
 			}
-			delete(l.waits, w.Message)
+			waits++
 		}
 		if err := statusFits(m); err != nil {
 			return err
 		}
 	}
-	if len(l.waits) > 0 {
-		return fmt.Errorf("waits in the log only: %v", l.waits)
+	if len(l.waits) != waits {
+		return fmt.Errorf("the log has the waits %v, the state has %d", l.waits, waits)
 	}
 	return nil
 }

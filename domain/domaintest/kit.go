@@ -7,6 +7,7 @@
 package domaintest
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -38,12 +39,13 @@ type Kit struct {
 	Epoch uint64
 
 	folded *domain.State
+	ledger *ledger
 	ids    int
 }
 
 // New is a conversation that is not yet open.
 func New(t T, rules *domain.Rules) *Kit {
-	return &Kit{T: t, Rules: rules, State: domain.New(Key), folded: domain.New(Key), Node: "n1", Epoch: 1}
+	return &Kit{T: t, Rules: rules, State: domain.New(Key), folded: domain.New(Key), ledger: newLedger(), Node: "n1", Epoch: 1}
 }
 
 // Open is a conversation that is open, with the given contract and no words of
@@ -145,7 +147,10 @@ func (k *Kit) store(b *domain.Batch) []*rollcallv1.Event {
 	k.folded.Evolve(stored)
 	k.Commits = append(k.Commits, stored)
 	k.compare()
-	if err := Check(k.State, k.Commits); err != nil {
+	if err := k.ledger.commit(stored); err != nil {
+		k.Fatalf("%v", err)
+	}
+	if err := k.ledger.holds(k.State); err != nil {
 		k.Fatalf("after version %d: %v", c.GetVersion(), err)
 	}
 	return stored.GetEvents()
@@ -155,22 +160,26 @@ func (k *Kit) store(b *domain.Batch) []*rollcallv1.Event {
 // snapshot comes back equal.
 func (k *Kit) compare() {
 	k.Helper()
-	if live, folded := k.State.Hash(), k.folded.Hash(); live != folded {
-		a, _ := k.State.Marshal()
-		b, _ := k.folded.Marshal()
-		k.Fatalf("the fold of the log differs from the decided state:\nlive   %s\nfolded %s", a, b)
+	live := k.marshal(k.State)
+	if folded := k.marshal(k.folded); !bytes.Equal(live, folded) {
+		k.Fatalf("the fold of the log differs from the decided state:\nlive   %s\nfolded %s", live, folded)
 	}
-	data, err := k.State.Marshal()
-	if err != nil {
-		k.Fatalf("marshal: %v", err)
-	}
-	back, err := domain.Unmarshal(data)
+	back, err := domain.Unmarshal(live)
 	if err != nil {
 		k.Fatalf("unmarshal: %v", err)
 	}
-	if back.Hash() != k.State.Hash() {
-		k.Fatalf("a snapshot does not come back equal: %s", data)
+	if again := k.marshal(back); !bytes.Equal(again, live) {
+		k.Fatalf("a snapshot does not come back equal:\nbefore %s\nafter  %s", live, again)
 	}
+}
+
+func (k *Kit) marshal(s *domain.State) []byte {
+	k.Helper()
+	data, err := s.Marshal()
+	if err != nil {
+		k.Fatalf("marshal: %v", err)
+	}
+	return data
 }
 
 // Restart replaces the state by the fold of the log, as after a lost node.

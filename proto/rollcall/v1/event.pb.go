@@ -2856,7 +2856,8 @@ type RunResumed struct {
 	Run    string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	Member string                 `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
 	Node   string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Resumes of this run so far, from 1.
+	// How often the run was lost and taken up so far. A run that was let go in
+	// good order, or parked by a pause, is not lost: the number stays.
 	Attempt       uint32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
