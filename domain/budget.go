@@ -33,27 +33,24 @@ func (m *Member) outOfBudget() bool {
 // overBudget says whether the run may not start another model call, and how
 // it then ends. Nothing is charged before the call; what it used is known after.
 func (d *Decision) overBudget(m *Member) (ending, bool) {
+	const over = rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET
 	s := d.State()
-	end := ending{reason: rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET}
 	if s.spent() {
-		end.code, end.detail = "budget-used-up", "the conversation's budget is used up"
-		return end, true
+		return ending{Reason: over, Code: "budget-used-up", Detail: "the conversation's budget is used up"}, true
 	}
 	var own Budget
 	if b := s.Bindings[m.Run.Agent]; b != nil {
 		own = b.Budget
 	}
 	if !m.Run.Used.within(own) {
-		end.code, end.detail = "run-budget-used-up", "the agent type's budget of a run is used up"
-		return end, true
+		return ending{Reason: over, Code: "run-budget-used-up", Detail: "the agent type's budget of a run is used up"}, true
 	}
 	steps := d.b.limits.Steps
 	if own.Steps > 0 || s.Budget.Steps > 0 {
 		steps = int(minimum(own.Steps, s.Budget.Steps))
 	}
 	if m.Run.Answered && int(m.Run.Step) >= steps {
-		end.code, end.detail = "step-limit", fmt.Sprintf("a run has at most %d steps", steps)
-		return end, true
+		return ending{Reason: over, Code: "step-limit", Detail: fmt.Sprintf("a run has at most %d steps", steps)}, true
 	}
 	return ending{}, false
 }

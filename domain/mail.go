@@ -135,7 +135,7 @@ func (d *Decision) postMessage(p *rollcallv1.PostMessage) (string, *Refusal) {
 	case rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, rollcallv1.MailKind_MAIL_KIND_UNSPECIFIED:
 		l.kind, l.from, l.mode = rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, Operator, modeOf(p.GetMode(), to)
 		if l.mode == rollcallv1.MailMode_MAIL_MODE_INTERRUPT && to.Run != nil {
-			d.finish(to, ending{reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, detail: "the operator wrote"})
+			d.finish(to, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, Detail: "the operator wrote"})
 		}
 	case rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT:
 		l.kind, l.from = p.GetKind(), Framework

@@ -16,7 +16,7 @@ func (d *Decision) interruptMember(c *rollcallv1.InterruptMember) *Refusal {
 	if m.Run == nil {
 		return Refuse("not-working", fmt.Sprintf("%s is not interrupted", m.Name), "it has no open run", "rollcall show tells who works on what")
 	}
-	d.finish(m, ending{reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, code: codeByHand, detail: "interrupted by the " + d.actor})
+	d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, Code: codeByHand, Detail: "interrupted by the " + d.actor})
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (d *Decision) boundary(m *Member) {
 		for _, w := range cloneWaits(m.Run.Asked) {
 			d.emit(&rollcallv1.WaitStarted{Member: m.ID, Message: w.Message, Awaited: w.Awaited})
 		}
-		d.finish(m, ending{reason: rollcallv1.FinishReason_FINISH_REASON_WAITING})
+		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_WAITING})
 	case d.State().Paused:
 		d.emit(&rollcallv1.RunSuspended{Run: m.Run.ID, Member: m.ID, Reason: suspendedPaused})
 	default:
@@ -46,14 +46,14 @@ func (d *Decision) nextStep(m *Member) {
 
 // ending is why a run ends.
 type ending struct {
-	reason rollcallv1.FinishReason
-	// code and detail of what went wrong.
-	code, detail string
+	Reason rollcallv1.FinishReason
+	// Code and Detail of what went wrong.
+	Code, Detail string
 }
 
 // failing is the ending of a run that cannot go on.
 func failing(code, detail string) ending {
-	return ending{reason: rollcallv1.FinishReason_FINISH_REASON_FAILED, code: code, detail: cut(clean(detail), 2000)}
+	return ending{Reason: rollcallv1.FinishReason_FINISH_REASON_FAILED, Code: code, Detail: cut(clean(detail), 2000)}
 }
 
 // finish ends the open run. Mail that no model answered becomes unread again.
@@ -62,11 +62,11 @@ func (d *Decision) finish(m *Member, e ending) {
 	if len(run.Unanswered) > 0 {
 		d.emit(&rollcallv1.MessagesReturned{Member: m.ID, Run: run.ID, Messages: refs(run.Unanswered)})
 	}
-	if e.reason == rollcallv1.FinishReason_FINISH_REASON_COMPLETED {
+	if e.Reason == rollcallv1.FinishReason_FINISH_REASON_COMPLETED {
 		d.endWaits(m, waitCancelled)
 	}
 	d.emit(&rollcallv1.RunFinished{
-		Run: run.ID, Member: m.ID, Reason: e.reason, Code: e.code, Detail: e.detail, Undelivered: d.State().undelivered(m),
+		Run: run.ID, Member: m.ID, Reason: e.Reason, Code: e.Code, Detail: e.Detail, Undelivered: d.State().undelivered(m),
 	})
 }
 

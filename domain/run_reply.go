@@ -111,7 +111,7 @@ func (d *Decision) replyCut(m *Member, reply *rollcallv1.ModelReplied) {
 func (d *Decision) replyEmpty(m *Member) {
 	switch {
 	case m.Run.Delivered && !m.IsLead():
-		d.finish(m, ending{reason: rollcallv1.FinishReason_FINISH_REASON_COMPLETED})
+		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_COMPLETED})
 	case m.Run.Empty > 1:
 		d.finish(m, failing("reply-empty", "two replies in a row had neither text nor a tool call"))
 	default:
@@ -125,12 +125,12 @@ func (d *Decision) replyFinal(m *Member, reply *rollcallv1.ModelReplied) {
 	if m.IsLead() {
 		d.emit(&rollcallv1.LeadReplied{Run: m.Run.ID, Text: reply.GetText()})
 	}
-	end := ending{reason: rollcallv1.FinishReason_FINISH_REASON_IDLE}
+	end := ending{Reason: rollcallv1.FinishReason_FINISH_REASON_IDLE}
 	switch {
 	case m.Run.Delivered:
-		end.reason = rollcallv1.FinishReason_FINISH_REASON_COMPLETED
+		end.Reason = rollcallv1.FinishReason_FINISH_REASON_COMPLETED
 	case len(m.Waits) > 0: // ending without delivery re-enters the wait
-		end.reason = rollcallv1.FinishReason_FINISH_REASON_WAITING
+		end.Reason = rollcallv1.FinishReason_FINISH_REASON_WAITING
 	}
 	d.finish(m, end)
 }

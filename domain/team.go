@@ -107,7 +107,7 @@ func (d *Decision) RemoveMember(name string) (*Member, *Refusal) {
 // shutDown ends a member for good.
 func (d *Decision) shutDown(m *Member, reason string) {
 	if m.Run != nil {
-		d.finish(m, ending{reason: rollcallv1.FinishReason_FINISH_REASON_CANCELLED, detail: reason})
+		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_CANCELLED, Detail: reason})
 	}
 	d.endWaits(m, waitCancelled)
 	d.emit(&rollcallv1.MemberShutdown{Member: m.ID, Reason: reason})
