@@ -120,7 +120,7 @@ func takesCode(fn *ast.FuncDecl, known []taker) (taker, bool) {
 }
 
 // codesIn finds where a code is given: the first argument of Refuse, that of
-// any function that passes it on, and the field Code (or code) of a composite literal.
+// any function that passes it on, and the field Code (or code), in a composite literal or assigned.
 func codesIn(f goFile, takers []taker) []ast.Expr { return codesWithin(f.ast, takers) }
 
 func codesWithin(node ast.Node, takers []taker) []ast.Expr {
@@ -134,14 +134,23 @@ func codesWithin(node ast.Node, takers []taker) []ast.Expr {
 				}
 			}
 		case *ast.KeyValueExpr:
-			if key, ok := n.Key.(*ast.Ident); ok && (key.Name == "Code" || key.Name == "code") {
+			if key, ok := n.Key.(*ast.Ident); ok && isCode(key) {
 				found = append(found, n.Value)
+			}
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				if sel, ok := left.(*ast.SelectorExpr); ok && isCode(sel.Sel) && len(n.Lhs) == len(n.Rhs) {
+					found = append(found, n.Rhs[i])
+				}
 			}
 		}
 		return true
 	})
 	return found
 }
+
+// isCode reports whether a field holds a code.
+func isCode(field *ast.Ident) bool { return field.Name == "Code" || field.Name == "code" }
 
 // called is the name of the function or method that is called.
 func called(call *ast.CallExpr) string {
@@ -173,7 +182,7 @@ func literal(f goFile, e ast.Expr, consts map[string]map[string]string) (string,
 			}
 		}
 		return "", true
-	case *ast.CallExpr:
+	case *ast.CallExpr, *ast.IndexExpr:
 		return "", true
 	}
 	return "", false

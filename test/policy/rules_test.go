@@ -30,6 +30,7 @@ var rules = []rule{
 		{"contract/a.go": src("contract", `import _ "math/rand/v2"`)},
 		{"domain/b.go": src("domain", `import _ "golang.org/x/sync/errgroup"`)},
 		{"eventstore/a.go": src("eventstore", `import _ "testing"`)},
+		{"eventstore/a.go": src("eventstore", `import _ "github.com/rollcall-dev/rollcall/eventstore/storetest"`)},
 	}},
 	{"the core reads no clock", clocks, []map[string]string{
 		{"domain/a.go": src("domain", "import \"time\"\n\nvar now = time.Now()")},
@@ -68,6 +69,7 @@ var rules = []rule{
 		{"docs/errors.md": "| `a-b` | x | y | z |\n| `a-b` | x | y | z |\n", "domain/a.go": src("domain", `var a = Refuse("a-b", "", "", "")`)},
 		{"docs/errors.md": "", "internal/model/a.go": src("model", `var a = &Error{Code: "model-new"}`)},
 		{"docs/errors.md": "", "domain/a.go": src("domain", "func no(what, code string) *Refusal { return Refuse(code, what, ``, ``) }\n\nvar a = no(`x`, `passed-on`)")},
+		{"docs/errors.md": "", "domain/a.go": src("domain", "func f(e *ending) { e.code, e.detail = `assigned-later`, `x` }")},
 		{"docs/errors.md": "", "domain/a.go": src("domain", "const gone = `by-constant`\n\nvar a = Refuse(gone, ``, ``, ``)")},
 		{"docs/errors.md": "", "domain/a.go": src("domain", `func f(code string) *Refusal { return Refuse(code+"x", "", "", "") }`)},
 	}},
