@@ -15,7 +15,7 @@ func (j *JetStream) At(ctx context.Context, key domain.Key, versions []uint64) (
 	found := make(map[uint64]*rollcallv1.Commit, len(versions))
 	wanted := slices.Compact(slices.Sorted(slices.Values(versions)))
 	s := &search{j: j, ctx: ctx, key: key, subject: EventSubject(key), found: found}
-	for _, v := range wanted {
+	for i, v := range wanted {
 		if found[v] != nil {
 			continue
 		}
@@ -27,7 +27,7 @@ func (j *JetStream) At(ctx context.Context, key domain.Key, versions []uint64) (
 			found[v] = c
 			continue
 		}
-		if err := s.find(v); err != nil {
+		if err := s.find(v, reach(wanted[i:])); err != nil {
 			return nil, fmt.Errorf("version %d of %s: %w", v, key, err)
 		}
 	}
@@ -39,9 +39,26 @@ func (j *JetStream) At(ctx context.Context, key domain.Key, versions []uint64) (
 	return found, nil
 }
 
+// reach is how far to read on from the first version: to the last one that is
+// wanted too and costs less to read along than to look for.
+func reach(wanted []uint64) uint64 {
+	far := wanted[0]
+	for _, v := range wanted[1:] {
+		if v-far > searchAbove || v-wanted[0] >= batchMessages {
+			break
+		}
+		far = v
+	}
+	return far
+}
+
+// searchAbove is the distance in versions above which halving is cheaper than
+// reading on.
+const searchAbove = 32
+
 // search looks for versions in the stream: sequences of a conversation rise
 // with its versions, so it halves the range between two known places until
-// what is left is one batch.
+// what is left is read at once.
 type search struct {
 	j       *JetStream
 	ctx     context.Context
@@ -50,7 +67,7 @@ type search struct {
 	found   map[uint64]*rollcallv1.Commit
 }
 
-func (s *search) find(version uint64) error {
+func (s *search) find(version, far uint64) error {
 	if version == 0 {
 		return ErrNotFound
 	}
@@ -66,10 +83,13 @@ func (s *search) find(version uint64) error {
 		above = last
 	}
 	for s.found[version] == nil {
-		if above.version-below.version <= batchMessages {
-			return s.scan(below, version)
+		if above.version-below.version <= searchAbove {
+			return s.scan(below, version, far)
 		}
-		mid := below.seq + (above.seq-below.seq)/2
+		if above.seq <= below.seq+1 {
+			return domain.ErrGap
+		}
+		mid := below.seq + 1 + (above.seq-below.seq-1)/2
 		m, err := s.probe(mid)
 		switch {
 		case err != nil:
@@ -77,9 +97,6 @@ func (s *search) find(version uint64) error {
 		case m.version >= above.version:
 			// Nothing of this conversation between mid and above.
 			above.seq = mid
-			if above.seq <= below.seq+1 {
-				return domain.ErrGap
-			}
 		case m.version >= version:
 			above = m
 		default:
@@ -89,10 +106,12 @@ func (s *search) find(version uint64) error {
 	return nil
 }
 
-// scan reads on from a known place until it meets the version.
-func (s *search) scan(below mark, version uint64) error {
+// scan reads on from a known place until it meets the version, and far beyond
+// it if the first batch holds that.
+func (s *search) scan(below mark, version, far uint64) error {
+	batch := int(min(far-below.version, batchMessages))
 	for next := below.seq + 1; ; {
-		n, err := s.read(getRequest{Seq: next, NextFor: s.subject, Batch: batchMessages}, func(m mark) { next = m.seq + 1 })
+		n, err := s.read(getRequest{Seq: next, NextFor: s.subject, Batch: batch}, func(m mark) { next = m.seq + 1 })
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package eventstore_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func TestSnapshotDamaged(t *testing.T) {
 	nc := natsdtest.Connect(t, natsdtest.Start(t))
 	var lines strings.Builder
 	s := natsdtest.Open(t, nc, eventstore.Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
-	o, _ := objects(t, nc, eventstore.BucketSnapshots)
+	o, stream := objects(t, nc, eventstore.BucketSnapshots)
 	r, err := s.Append(t.Context(), conv, eventstore.Position{}, &rollcallv1.Commit{})
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +122,23 @@ func TestSnapshotDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A sound archive, but not the one that the entry names.
+	var other bytes.Buffer
+	w := gzip.NewWriter(&other)
+	_, _ = w.Write([]byte("other state"))
+	_ = w.Close()
+	js, _ := jetstream.New(nc)
+	chunk := "$O." + eventstore.BucketSnapshots + ".C." + good.NUID
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(chunk)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), chunk, other.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := s.LoadSnapshot(t.Context(), conv, 1); ok || err != nil {
+		t.Fatalf("another archive: counts %v, %v", ok, err)
+	}
+
 	packed[len(packed)/2] ^= 0xff
 	for what, data := range map[string][]byte{"no archive": []byte("hello"), "a flipped byte": packed, "nothing": nil} {
 		lines.Reset()

@@ -125,12 +125,14 @@ func TestProvisionUpgrades(t *testing.T) {
 func TestReplicasOnlyRise(t *testing.T) {
 	servers := natsdtest.Cluster(t, 3)
 	nc := natsdtest.Connect(t, servers[1])
-	for _, replicas := range []int{3, 0, 1} {
-		natsdtest.Open(t, nc, eventstore.Config{Replicas: replicas})
+	for _, cfg := range []eventstore.Config{{Replicas: 3}, {}, {Replicas: 1}, {Replicas: 1, InboxBytes: 1 << 20}} {
+		natsdtest.Open(t, nc, cfg)
 		js, _ := jetstream.New(nc)
-		s, err := js.Stream(t.Context(), eventstore.StreamEvents)
-		if err != nil || s.CachedInfo().Config.Replicas != 3 {
-			t.Fatalf("asked for %d: %v", replicas, err)
+		for _, name := range []string{eventstore.StreamEvents, eventstore.StreamInbox} {
+			s, err := js.Stream(t.Context(), name)
+			if err != nil || s.CachedInfo().Config.Replicas != 3 {
+				t.Fatalf("%s, asked for %+v: %v", name, cfg, err)
+			}
 		}
 	}
 }

@@ -61,6 +61,39 @@ func TestDueOutlivesItsCopy(t *testing.T) {
 	expect(t, ctx, r, string(e.Data), nil)
 }
 
+// The copy beside the inbox has a time to live.
+func TestDueIsForgotten(t *testing.T) {
+	s, nc := natsdtest.Store(t)
+	ctx := patient(t)
+	if err := s.ArmTimer(ctx, conv, "t1", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.Claim(ctx, "n1", conv.Partition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Receive(ctx, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	js, _ := jetstream.New(nc)
+	stream, err := js.Stream(ctx, eventstore.StreamTimers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := stream.GetLastMsgForSubject(ctx, "rollcall.due."+conv.String()+".t1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ttl, err := time.ParseDuration(m.Header.Get("Nats-TTL")); err != nil || ttl != 24*time.Hour {
+		t.Fatalf("time to live %q", m.Header.Get("Nats-TTL"))
+	}
+}
+
 // A timer that comes due while the inbox is full comes when there is room.
 func TestDueWhenFull(t *testing.T) {
 	nc := natsdtest.Connect(t, natsdtest.Start(t))

@@ -132,6 +132,21 @@ var inboxCases = []Case{
 		ack(t, nextText(t, r, "3"))
 		nothingBefore(t, s, r, key)
 	}},
+	{"what was acknowledged does not come to the next owner", func(t *testing.T, s Store) {
+		p := newPartition()
+		key := keyIn(p)
+		rounds := 15
+		if testing.Short() {
+			rounds = 3
+		}
+		publish(t, s, key, "0", nil)
+		for i := range rounds {
+			r := receive(t, s, "n1", p)
+			d := nextText(t, r, fmt.Sprint(i))
+			publish(t, s, key, fmt.Sprint(i+1), nil)
+			ack(t, d)
+		}
+	}},
 	{"what is refused at the door", func(t *testing.T, s Store) {
 		key := keyIn(newPartition())
 		for what, e := range map[string]eventstore.Envelope{
@@ -322,6 +337,15 @@ var ownerCases = []Case{
 		r = receive(t, s, "n1", p)
 		for i := range 5 {
 			nextText(t, r, fmt.Sprint(i))
+		}
+		dead, err := s.DeadLetters(t.Context(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range dead {
+			if d.Envelope.Key == key {
+				t.Fatalf("the old owner buried %q", d.Envelope.Data)
+			}
 		}
 	}},
 	{"the old owner learns that it lost the partition", func(t *testing.T, s Store) {

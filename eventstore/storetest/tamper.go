@@ -64,6 +64,26 @@ var tamperCases = []Case{
 		}
 		inject(t, s, key, raw, true)
 		failsClosed(t, s, key, 2, domain.ErrGap)
+		if _, err := s.At(t.Context(), key, []uint64{3}); !errors.Is(err, domain.ErrGap) {
+			t.Fatalf("the missing version: %v", err)
+		}
+	}},
+	{"a wide gap in versions fails closed", func(t *testing.T, s Store) {
+		key := newKey()
+		all := appendN(t, s, key, eventstore.Position{}, 2)
+		hole := all[1].Position()
+		hole.Version += 100_000
+		raw, err := eventstore.SealAfter(key, hole, commit(hole, "c", 10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		inject(t, s, key, raw, true)
+		failsClosed(t, s, key, 2, domain.ErrGap)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if _, err := s.At(ctx, key, []uint64{50_000}); !errors.Is(err, domain.ErrGap) {
+			t.Fatalf("a missing version: %v", err)
+		}
 	}},
 	{"a foreign history fails closed", func(t *testing.T, s Store) {
 		key := newKey()
