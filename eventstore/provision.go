@@ -32,6 +32,52 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg Config) error {
 	return nil
 }
 
+// RaiseEpochs makes the next claim's epoch higher than any in the log, and
+// drops the claims there are if it was not. It is for a log and a bucket of
+// nodes that come from different backups; Provision notices most of them by
+// itself.
+func RaiseEpochs(ctx context.Context, nc *nats.Conn) error {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("raise epochs: %w", err)
+	}
+	if err := raiseEpochs(ctx, js); err != nil {
+		return fmt.Errorf("raise epochs: %w", err)
+	}
+	return nil
+}
+
+func raiseEpochs(ctx context.Context, js jetstream.JetStream) error {
+	highest, err := highestEpoch(ctx, js)
+	if err != nil {
+		return err
+	}
+	s, err := js.Stream(ctx, streamNodes)
+	if err != nil || s.CachedInfo().State.LastSeq >= highest {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSequence(highest+1))
+}
+
+// behind reports whether the newest commit has a higher epoch than the bucket
+// of nodes ever gave.
+func behind(ctx context.Context, js jetstream.JetStream, nodes uint64) (bool, error) {
+	s, err := js.Stream(ctx, StreamEvents)
+	if err != nil || s.CachedInfo().State.Msgs == 0 {
+		return false, err
+	}
+	m, err := s.GetMsg(ctx, s.CachedInfo().State.LastSeq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil && epochOf(m.Header) > nodes, err
+}
+
+func epochOf(h nats.Header) uint64 {
+	epoch, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64)
+	return epoch
+}
+
 func provisionStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) error {
 	s, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -51,6 +97,15 @@ func provisionStream(ctx context.Context, js jetstream.JetStream, want jetstream
 	}
 	if err != nil {
 		return err
+	}
+	if want.Name == streamNodes {
+		late, err := behind(ctx, js, s.CachedInfo().State.LastSeq)
+		if err == nil && late {
+			err = raiseEpochs(ctx, js)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	have := s.CachedInfo().Config
 	switch version, err := checkStream(have); {
@@ -106,8 +161,7 @@ func highestEpoch(ctx context.Context, js jetstream.JetStream) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		epoch, _ := strconv.ParseUint(m.Headers().Get(headerEpoch), 10, 64)
-		highest = max(highest, epoch)
+		highest = max(highest, epochOf(m.Headers()))
 		if meta, err := m.Metadata(); err != nil || meta.NumPending == 0 {
 			return highest, err
 		}

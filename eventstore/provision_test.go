@@ -137,24 +137,42 @@ func TestReplicasOnlyRise(t *testing.T) {
 	}
 }
 
-// Epochs rise above those in the log also when the bucket of nodes was lost.
+// Epochs rise above those in the log also when the bucket of nodes was lost,
+// or is older than the log.
 func TestEpochsSurviveTheBucket(t *testing.T) {
 	s, nc := natsdtest.Store(t)
-	for i := range 300 {
-		key := domain.Key{Tenant: "main", Conversation: fmt.Sprint("c", i)}
-		if _, err := s.Append(t.Context(), key, eventstore.Position{}, &rollcallv1.Commit{Node: "n1", Epoch: uint64(1000 + i)}); err != nil {
-			t.Fatal(err)
+	write := func(from, to int) {
+		for epoch := from; epoch <= to; epoch++ {
+			key := domain.Key{Tenant: "main", Conversation: fmt.Sprint("c", epoch)}
+			if _, err := s.Append(t.Context(), key, eventstore.Position{}, &rollcallv1.Commit{Node: "n1", Epoch: uint64(epoch)}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	claimAbove := func(highest uint64) {
+		t.Helper()
+		l, err := s.Claim(t.Context(), "n1", 3)
+		if err != nil || l.Epoch <= highest {
+			t.Fatalf("epoch %d, %v; the log has %d", l.Epoch, err, highest)
+		}
+	}
+	claimAbove(0)
+	write(600, 650)
+	s = natsdtest.Open(t, nc, eventstore.Config{}) // notices by the newest commit
+	claimAbove(650)
+	write(800, 900)
+	write(1, 1) // and here the newest commit does not tell
+	if err := eventstore.RaiseEpochs(t.Context(), nc); err != nil {
+		t.Fatal(err)
+	}
+	claimAbove(900)
+	write(1000, 1299)
 	js, _ := jetstream.New(nc)
 	if err := js.DeleteKeyValue(t.Context(), eventstore.BucketNodes); err != nil {
 		t.Fatal(err)
 	}
 	s = natsdtest.Open(t, nc, eventstore.Config{})
-	l, err := s.Claim(t.Context(), "n1", 3)
-	if err != nil || l.Epoch <= 1299 {
-		t.Fatalf("epoch %d, %v; the log has 1299", l.Epoch, err)
-	}
+	claimAbove(1299)
 	// The bucket is one to other clients too.
 	kv, err := js.KeyValue(t.Context(), eventstore.BucketNodes)
 	if err != nil {

@@ -87,7 +87,10 @@ func unpackSnapshot(packed []byte, meta map[string]string) (s Snapshot, err erro
 	if err != nil {
 		return s, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxSnapshot))
+	data, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
+	if err == nil && len(data) > maxSnapshot {
+		err = fmt.Errorf("it unpacks to more than %d bytes", maxSnapshot)
+	}
 	if err != nil {
 		return s, err
 	}
