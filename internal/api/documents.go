@@ -20,6 +20,8 @@ type Detail struct {
 	StateHash string `json:"state_hash"`
 	// Tools of the member asked for, as its newest run had them.
 	Tools []Tool `json:"tools,omitempty"`
+
+	bindings map[string][]Tool
 }
 
 // Verdict is how a conversation stands. While something is due it is "working"

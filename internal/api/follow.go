@@ -140,7 +140,7 @@ func (f *follower) take(raw []byte, live bool) error {
 		err = domain.CheckNext(f.version, f.hash, c)
 	}
 	if err != nil {
-		return brokenLog(f.key.Conversation, f.version+1, err)
+		return BrokenLog(f.key.Conversation, f.version+1, err)
 	}
 	f.version, f.hash = c.GetVersion(), c.GetHash()
 	f.names.Add(c)
@@ -150,7 +150,8 @@ func (f *follower) take(raw []byte, live bool) error {
 	return f.fn(Update{Commit: c, Raw: raw, Lines: Render(f.key.Conversation, c, f.names.Of), Live: live})
 }
 
-func brokenLog(conversation string, version uint64, err error) error {
+// BrokenLog refuses a log that does not hold together from a version on.
+func BrokenLog(conversation string, version uint64, err error) error {
 	return domain.Refuse("log-broken", fmt.Sprintf("the log of conversation %s cannot be trusted from version %d on", conversation, version),
 		err.Error(), "restore the data directory from a backup, and run rollcall verify")
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/projections"
 )
 
 // ReadRequest are the fields that every read of one conversation takes.
@@ -111,16 +113,38 @@ func (s *Server) show(ctx context.Context, tenant string, r ReadRequest) (any, e
 		d.describe(f)
 		return nil
 	}, func(got reading) (err error) {
-		d.Detail, err = got.views.Conversation(ctx, got.key)
+		if d.Detail, err = got.views.Conversation(ctx, got.key); err == nil && got.member != "" {
+			d.only(got.member)
+		}
 		return err
 	})
 	return d, err
+}
+
+// only leaves one member and its runs.
+func (d *Detail) only(member string) {
+	d.Members = slices.DeleteFunc(d.Members, func(m projections.MemberDetail) bool { return m.ID != member })
+	d.Runs = slices.DeleteFunc(d.Runs, func(r projections.Run) bool { return r.MemberID != member })
+	if len(d.Runs) == 0 {
+		return
+	}
+	d.Tools = d.bindings[d.Runs[len(d.Runs)-1].AgentHash]
 }
 
 func (d *Detail) describe(f *fold) {
 	d.Verdict = VerdictOf(f.state)
 	d.Budget = budgetOf(f.state)
 	d.Hash, d.StateHash = hex.EncodeToString(f.state.LastHash), f.state.Hash()
+	d.bindings = map[string][]Tool{}
+	for hash, b := range f.state.Bindings {
+		for _, t := range b.Tools {
+			tool := Tool{Name: t.GetName(), Description: t.GetDescription(), Source: "node", Idempotent: t.GetIdempotent()}
+			if t.GetCoordination() {
+				tool.Source = "contract"
+			}
+			d.bindings[hash] = append(d.bindings[hash], tool)
+		}
+	}
 	for _, t := range f.state.Teams {
 		d.Teams = append(d.Teams, Team{ID: t.ID, Name: t.Name, Goal: t.Goal, Active: t.Active})
 	}

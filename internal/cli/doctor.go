@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
+)
+
+func (s *session) doctor() *cobra.Command {
+	return s.command(&cobra.Command{
+		Use:   "doctor",
+		Short: "Check this installation and say how to mend it",
+		Long: `Doctor runs small named checks at once, here and on the node, and says for each what it
+found and what to do. It fails (exit 1) when one fails.`,
+		Example: `  rollcall doctor
+  rollcall doctor --json`,
+		GroupID: groupOperate, Args: args(0, 0),
+	}, func(ctx context.Context, _ []string) error {
+		out := s.examine(ctx)
+		if err := s.print(out, func(w io.Writer) { showChecks(w, out) }); err != nil {
+			return err
+		}
+		for _, c := range out.Checks {
+			if c.Level == api.Fail {
+				return exit(api.ExitFailed)
+			}
+		}
+		return nil
+	})
+}
+
+// examine runs the checks side by side; they are shown in this order.
+func (s *session) examine(ctx context.Context) api.DoctorAnswer {
+	checks := []func(context.Context) []api.Check{s.checkDirectory, s.checkLock, s.checkKey, s.checkNode}
+	found := make([][]api.Check, len(checks))
+	var work sync.WaitGroup
+	for i, check := range checks {
+		work.Go(func() { found[i] = check(ctx) })
+	}
+	work.Wait()
+	out := api.DoctorAnswer{Checks: []api.Check{}}
+	for _, f := range found {
+		for _, c := range f {
+			if c.Node != "" {
+				out.Node = c.Node
+			}
+			out.Checks = append(out.Checks, c)
+		}
+	}
+	return out
+}
+
+func (s *session) checkDirectory(context.Context) []api.Check {
+	c := api.Check{Name: "data directory", Level: api.OK, Found: s.cfg.Data + " can be written"}
+	if _, err := os.Stat(s.cfg.Data); os.IsNotExist(err) {
+		c.Found = s.cfg.Data + " is not made yet; the first node makes it"
+		return []api.Check{c}
+	}
+	f, err := os.CreateTemp(s.cfg.Data, "doctor-*")
+	if err != nil {
+		return []api.Check{{Name: c.Name, Level: api.Fail, Found: err.Error(), Fix: "make it writable, or choose another with ROLLCALL_DATA"}}
+	}
+	_, err = f.Write([]byte("x"))
+	if err == nil {
+		err = f.Sync()
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+	if err != nil {
+		return []api.Check{{Name: c.Name, Level: api.Fail, Found: err.Error(), Fix: "free space on its disk, or choose another with ROLLCALL_DATA"}}
+	}
+	return []api.Check{c}
+}
+
+func (s *session) checkLock(context.Context) []api.Check {
+	info, err := nodefile.Read(s.cfg.Data)
+	held := nodefile.Held(s.cfg.Data)
+	switch {
+	case held && err == nil:
+		return []api.Check{{Name: "lock", Level: api.OK, Found: fmt.Sprintf("held by process %d", info.PID)}}
+	case held:
+		return []api.Check{{Name: "lock", Level: api.Warn, Found: "held by a node that is starting or stopping", Fix: "look again in a moment"}}
+	case err == nil:
+		return []api.Check{{Name: "lock", Level: api.Warn, Found: fmt.Sprintf("free, but process %d left its address: it crashed", info.PID), Fix: "start a node again: it goes on with what was unfinished"}}
+	}
+	return []api.Check{{Name: "lock", Level: api.OK, Found: "free"}}
+}
+
+func (s *session) checkKey(context.Context) []api.Check {
+	c := api.Check{Name: "key", Level: api.OK}
+	switch {
+	case s.scripted():
+		c.Found = "not needed: " + s.cfg.Model
+	case s.cfg.Key.Set():
+		c.Found = "set by " + s.cfg.Origin("api_key")
+	case s.cfg.BaseURL != "":
+		c.Found = "none, for " + s.cfg.BaseURL
+	default:
+		c.Level, c.Found, c.Fix = api.Warn, "none here", "export OPENAI_API_KEY=… before the node starts, or see it work without: rollcall demo"
+	}
+	return []api.Check{c}
+}
+
+// maxSkew is how far the clocks of node and command line may differ.
+const maxSkew = 2 * time.Second
+
+func (s *session) checkNode(ctx context.Context) []api.Check {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := s.connect()
+	var info api.InfoAnswer
+	before := time.Now()
+	if err == nil {
+		info, err = c.Info(ctx)
+	}
+	if err != nil {
+		r := api.AsRefusal(err)
+		level := api.Fail
+		if _, none := nodefile.Read(s.cfg.Data); none != nil && !s.cfg.NATS.Set() {
+			level = api.Warn // nobody started one
+		}
+		return []api.Check{{Name: "node", Level: level, Found: r.What + ": " + r.Why, Fix: r.Try}}
+	}
+	checks := []api.Check{{Name: "node", Level: api.OK, Found: fmt.Sprintf("%s answers in %v", info.Node, time.Since(before).Round(time.Millisecond)), Node: info.Node}}
+	if info.Version != s.Version {
+		checks = append(checks, api.Check{Name: "version", Level: api.Warn, Found: "the node runs " + info.Version + ", this is " + s.Version, Fix: "stop the node and start it with this program"})
+	}
+	checks = append(checks, skew(info, before, time.Now()))
+	answer, err := c.Doctor(ctx)
+	if err != nil {
+		return append(checks, api.Check{Name: "node's own checks", Level: api.Fail, Found: err.Error(), Fix: "look at the node's log"})
+	}
+	return append(checks, answer.Checks...)
+}
+
+func skew(info api.InfoAnswer, before, after time.Time) api.Check {
+	at, err := time.Parse(time.RFC3339Nano, info.Time)
+	off := max(before.Sub(at), at.Sub(after), 0)
+	if err != nil || off > maxSkew {
+		return api.Check{Name: "clock", Level: api.Warn, Found: fmt.Sprintf("the node's clock differs by %v", off.Round(time.Millisecond)), Fix: "let both machines keep time with NTP"}
+	}
+	return api.Check{Name: "clock", Level: api.OK, Found: "agrees with the node's"}
+}
+
+func showChecks(w io.Writer, a api.DoctorAnswer) {
+	marks := map[string]string{api.OK: "✓", api.Warn: "!", api.Fail: "✗"}
+	for _, c := range a.Checks {
+		fmt.Fprintf(w, "%s %-16s %s\n", marks[c.Level], c.Name, oneLine(c.Found, 300))
+		if c.Fix != "" {
+			fmt.Fprintf(w, "  %-16s try: %s\n", "", oneLine(c.Fix, 200))
+		}
+	}
+}

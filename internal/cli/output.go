@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/api"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// line prints one JSON document on one line.
+func (s *session) line(w io.Writer, v any) {
+	data, err := api.Marshal(v)
+	if err != nil {
+		data = fmt.Appendf(nil, `{"code":"internal","what":%q}`, err.Error())
+	}
+	fmt.Fprintf(w, "%s\n", data)
+}
+
+// print shows a document: as JSON, or by what text writes.
+func (s *session) print(doc any, text func(w io.Writer)) error {
+	if s.flags.json {
+		s.line(s.Out, doc)
+		return nil
+	}
+	text(s.Out)
+	return nil
+}
+
+// table aligns rows of cells; the first row is the head. Spaces before a cell
+// stay.
+func table(w io.Writer, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = strings.Repeat(" ", len(cell)-len(strings.TrimLeft(cell, " "))) + oneLine(cell, 100)
+		}
+		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
+	}
+	_ = t.Flush() // of the writer's own errors nobody can be told
+}
+
+// say tells on stderr, unless --progress quiet or --json is set.
+func (s *session) say(format string, args ...any) {
+	if s.flags.progress == quiet || s.flags.json && s.flags.progress == auto {
+		return
+	}
+	fmt.Fprintf(s.Err, format+"\n", args...)
+}
+
+// answer shows what became of a write.
+func (s *session) answer(a api.AnswerBody, what string) error {
+	return s.print(a, func(w io.Writer) {
+		switch {
+		case a.Accepted:
+			fmt.Fprintf(w, "accepted and stored; not yet decided (command %s)\n", a.Command)
+		case a.Subject != "":
+			fmt.Fprintf(w, "%s: %s at version %d\n", what, a.Subject, a.Version)
+		default:
+			fmt.Fprintf(w, "%s at version %d\n", what, a.Version)
+		}
+	})
+}
+
+// put prints a text that a person or a program reads: as it is into a file or
+// pipe, made safe on a terminal.
+func (s *session) put(w io.Writer, text string) {
+	if s.Width(w) > 0 {
+		text = printable(text)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	fmt.Fprint(w, text)
+}
+
+func tokens(u *rollcallv1.Usage) uint64 { return u.GetInputTokens() + u.GetOutputTokens() }
+
+// spent says in a few words what a conversation used.
+func spent(s *domain.State) string {
+	text := fmt.Sprintf("%d calls, %s tokens", s.Used.Calls, thousands(s.Used.InputTokens+s.Used.OutputTokens))
+	if s.Used.CostMicros > 0 {
+		text += fmt.Sprintf(", cost %.4g", api.Units(s.Used.CostMicros))
+	}
+	return text
+}
+
+func thousands(n uint64) string {
+	if n < 10_000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.1fk", float64(n)/1000)
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
+)
+
+// Groups of commands in the help.
+const (
+	groupBegin   = "begin"
+	groupWatch   = "watch"
+	groupAct     = "act"
+	groupTime    = "time"
+	groupOperate = "operate"
+)
+
+func (s *session) root() *cobra.Command {
+	root := s.command(&cobra.Command{
+		Use:   "rollcall",
+		Short: "Teams of LLM agents that survive their processes",
+		Long: `Rollcall runs teams of LLM agents on an event log. Every change is an event, so a
+team goes on after a crash, and anybody can check what it did.`,
+		Example: `  rollcall demo
+  rollcall run "summarise the files in ./notes" --input ./notes
+  rollcall ls`,
+		Args: noArgs,
+	}, func(ctx context.Context, _ []string) error { return s.glance(ctx) })
+	root.Version = s.Version
+	root.SetVersionTemplate("rollcall {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
+	for _, g := range [][2]string{
+		{groupBegin, "Begin:"}, {groupWatch, "Watch:"}, {groupAct, "Act:"}, {groupTime, "Time:"}, {groupOperate, "Operate:"},
+	} {
+		root.AddGroup(&cobra.Group{ID: g[0], Title: g[1]})
+	}
+	addSettings(root)
+	p := root.PersistentFlags()
+	p.StringVar(&s.flags.tenant, "tenant", "main", "tenant")
+	p.BoolVar(&s.flags.json, "json", false, "print JSON: one document, or a line each where it follows")
+	p.DurationVar(&s.flags.timeout, "timeout", 0, "give up after this time (exit 124); a running team goes on")
+	p.StringVar(&s.flags.progress, "progress", "auto", "progress on stderr: auto, tty, plain, json or quiet")
+	root.AddCommand(
+		s.demo(), s.run(), s.up(),
+		s.ls(), s.show(), s.roll(), s.watch(), s.log(), s.mail(), s.files(),
+		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.dissolve(),
+		s.replay(), s.verify(),
+		s.doctor(), s.errors(), s.versionCommand(),
+	)
+	return root
+}
+
+// glance is what rollcall alone says: five lines.
+func (s *session) glance(ctx context.Context) error {
+	key := "no API key (set OPENAI_API_KEY)"
+	switch {
+	case s.scripted():
+		key = "model " + s.cfg.Model
+	case s.cfg.Key.Set():
+		key = "API key from " + s.cfg.Origin("api_key")
+	case s.cfg.BaseURL != "":
+		key = "no API key, base URL " + s.cfg.BaseURL
+	}
+	node := "no node is running"
+	if c, err := s.connect(); err == nil {
+		c.Patience = 300 * time.Millisecond
+		if info, err := c.Info(ctx); err == nil {
+			node = "node " + info.Node + " is running"
+		}
+	}
+	data := s.cfg.Data
+	if _, err := os.Stat(data); err != nil {
+		data += " (not made yet)"
+	}
+	fmt.Fprintf(s.Out, "rollcall %s\n", s.Version)
+	fmt.Fprintf(s.Out, "model  %s\n", key)
+	fmt.Fprintf(s.Out, "node   %s\n", node)
+	fmt.Fprintf(s.Out, "data   %s\n", data)
+	fmt.Fprintf(s.Out, "try    rollcall demo  ·  rollcall run \"…\"  ·  rollcall --help\n")
+	return nil
+}
+
+// connect gives the session's client of the node, of this machine or of
+// NATS_URL.
+func (s *session) connect() (*api.Client, error) {
+	if s.client != nil {
+		return s.client, nil
+	}
+	c, err := api.Connect(s.target(), s.flags.tenant, "rollcall command line")
+	if err != nil {
+		return nil, err
+	}
+	s.client = c
+	return c, nil
+}
+
+func (s *session) target() api.Target {
+	n := s.cfg.NATS
+	if !n.Set() {
+		return api.Target{Dir: s.cfg.Data}
+	}
+	return api.Target{
+		URL: n.URL, Creds: n.Creds, NKey: n.NKey, CA: n.CA, Cert: n.Cert, Key: n.Key,
+		User: n.User, Password: n.Password.Reveal(), Token: n.Token.Reveal(),
+	}
+}
+
+// reconnect forgets the client, after the node it spoke to was lost for good.
+func (s *session) reconnect() (*api.Client, error) {
+	if s.client != nil {
+		s.client.Close()
+		s.client = nil
+	}
+	return s.connect()
+}
+
+// nodeInfo is what a local node left about itself, for messages.
+func (s *session) nodeInfo() string {
+	info, err := nodefile.Read(s.cfg.Data)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("process %d", info.PID)
+}

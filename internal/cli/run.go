@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/config"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	contract, agent, agents, name string
+	input                         []string
+	output, budget                string
+	detach                        bool
+}
+
+func (s *session) run() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   `run "OBJECTIVE" [flags]`,
+		Short: "Give a Lead an objective and follow its team to the end",
+		Long: `Run opens a conversation with a Lead, shows on stderr what its team does, and
+prints the Lead's answer on stdout. When no node runs here, one is started in the
+background, so that Ctrl-C or a lost terminal never stops a team: the run goes on,
+and rollcall watch comes back to it. OBJECTIVE "-" is read from stdin.
+
+It ends when nothing is due: with 0 when the work is done, 6 when the operator must
+act, 7 when the team ended in failure, 8 when a budget is used up.`,
+		Example: `  rollcall run "summarise ./notes for a newcomer" --input ./notes --output ./out
+  rollcall run "review this design" --input design.md --agents team.yaml --budget 2.50
+  rollcall run "what is in these files?" --contract none --input ./data --json
+  git diff | rollcall run - --name review --detach`,
+		GroupID: groupBegin, Args: args(1, 1),
+	}
+	addNodeSettings(c)
+	c.Flags().StringVar(&f.contract, "contract", "", "coordination tools: mailbox or none (default: the agents file's, else mailbox)")
+	c.Flags().StringVar(&f.agent, "agent", "", "agent type of the Lead (default: the agents file's, else general)")
+	c.Flags().StringVar(&f.agents, "agents", "", "YAML file of agent types and members")
+	c.Flags().StringVar(&f.name, "name", "", "name of the conversation")
+	c.Flags().StringArrayVar(&f.input, "input", nil, "file or directory for the Lead's workspace; may be repeated")
+	c.Flags().StringVar(&f.output, "output", "", "directory that gets the team's files, as MEMBER/PATH")
+	c.Flags().StringVar(&f.budget, "budget", "", "limit, such as 2.50 (money) or 300000t (tokens); 0 is none (default 1.00, or 500000t where no price is known)")
+	c.Flags().BoolVar(&f.detach, "detach", false, "do not follow: print the conversation's id and return")
+	return s.command(c, func(ctx context.Context, args []string) error { return s.runObjective(ctx, args[0], f) })
+}
+
+func (s *session) runObjective(ctx context.Context, objective string, f runFlags) error {
+	open, err := s.opening(objective, f)
+	if err != nil {
+		return err
+	}
+	files, err := s.readInput(f.input)
+	if err != nil {
+		return err
+	}
+	out, err := openOutput(s.path(f.output))
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	c, started, err := s.node(ctx)
+	if err != nil {
+		return err
+	}
+	if !started && s.scriptGiven() {
+		return domain.Refuse("node-runs", "a scripted model can be chosen only when a node starts", "a node is running here ("+s.nodeInfo()+")",
+			"stop it, or use another data directory with --data")
+	}
+	for _, file := range files {
+		blob, err := c.Upload(ctx, open.GetConversation(), file.data)
+		if err != nil {
+			return err
+		}
+		open.Files = append(open.Files, &rollcallv1.FileChange{Path: file.path, Blob: blob})
+	}
+	answer, err := c.Open(ctx, open)
+	if err != nil {
+		return err
+	}
+	if f.detach {
+		return s.print(answer, func(w io.Writer) { fmt.Fprintln(w, answer.Conversation) })
+	}
+	s.say("conversation %s", open.GetConversation())
+	return s.runToEnd(ctx, c, open.GetConversation(), out)
+}
+
+// scriptGiven reports whether this command line asks for a scripted model.
+func (s *session) scriptGiven() bool { return s.scripted() && s.cfg.Origin("model") == "--model" }
+
+// opening is the conversation to open.
+func (s *session) opening(objective string, f runFlags) (*rollcallv1.OpenConversation, error) {
+	if objective == "-" {
+		data, err := io.ReadAll(io.LimitReader(s.In, api.MaxText+1))
+		if err != nil {
+			return nil, fmt.Errorf("read the objective from stdin: %w", err)
+		}
+		objective = strings.TrimRight(string(data), "\n")
+	}
+	if strings.TrimSpace(objective) == "" {
+		return nil, domain.Refuse("text-empty", "the objective is empty", "", `say what is to be done: rollcall run "…"`)
+	}
+	if err := api.CheckText("the objective", objective, api.MaxText); err != nil {
+		return nil, err
+	}
+	if err := api.CheckText("the name", f.name, api.MaxText); err != nil {
+		return nil, err
+	}
+	team := config.DefaultTeam()
+	if f.agents != "" {
+		var err error
+		if team, err = config.LoadTeam(s.path(f.agents)); err != nil {
+			return nil, err
+		}
+	}
+	o := &rollcallv1.OpenConversation{
+		Conversation: api.NewID(), Name: f.name, Contract: f.contract, Objective: &rollcallv1.Body{Text: objective},
+	}
+	team.Apply(o)
+	if o.GetContract() == "" {
+		o.Contract = "mailbox"
+	}
+	if err := s.chooseLead(o, f.agent); err != nil {
+		return nil, err
+	}
+	s.chooseModel(o)
+	var err error
+	o.Budget, err = s.budget(f.budget, o)
+	return o, err
+}
+
+func (s *session) chooseLead(o *rollcallv1.OpenConversation, agent string) error {
+	if agent == "" {
+		return nil
+	}
+	var known []string
+	for _, a := range o.GetAgents() {
+		known = append(known, a.GetName())
+	}
+	if !slices.Contains(known, agent) {
+		return domain.Refuse("agent-type-unknown", fmt.Sprintf("there is no agent type %q", printable(agent)),
+			"known are "+strings.Join(known, ", "), "define it in a file and name that with --agents")
+	}
+	o.LeadAgent = agent
+	return nil
+}
+
+// chooseModel gives --model to the agents that name none. A node that runs
+// already has a default of its own.
+func (s *session) chooseModel(o *rollcallv1.OpenConversation) {
+	if s.cfg.Origin("model") != "--model" || s.scripted() {
+		return
+	}
+	for _, a := range o.GetAgents() {
+		if a.GetModel() == "" {
+			a.Model = s.cfg.Model
+		}
+	}
+}
+
+// runToEnd follows a conversation until nothing is due and shows how it ended.
+func (s *session) runToEnd(ctx context.Context, c *api.Client, conversation string, out *output) error {
+	f, err := s.follow(c, settled)
+	if err != nil {
+		return err
+	}
+	f.revive = s.reviver()
+	return s.finish(ctx, f, f.run(ctx, conversation), conversation, out)
+}
+
+// reviver starts a node again where this command line may start one.
+func (s *session) reviver() func(context.Context) (*api.Client, error) {
+	if s.cfg.NATS.Set() {
+		return nil
+	}
+	return func(ctx context.Context) (*api.Client, error) {
+		c, _, err := s.node(ctx)
+		return c, err
+	}
+}
+
+// finish shows the end of a followed conversation and gives the exit code.
+func (s *session) finish(ctx context.Context, f *following, ended error, conversation string, out *output) error {
+	r, err := f.result(ctx, ended)
+	if err != nil {
+		return err
+	}
+	r.Conversation = conversation
+	if r.Files, err = out.save(ctx, f); err != nil && ended == nil {
+		return err
+	}
+	if s.flags.json {
+		s.line(s.Out, r)
+		return exit(r.Exit)
+	}
+	if r.Answer != "" && (ended == nil || !errors.Is(ended, context.Canceled)) {
+		s.put(s.Out, r.Answer)
+	}
+	s.lastWords(r, f, out)
+	return exit(r.Exit)
+}
+
+func (s *session) lastWords(r result, f *following, out *output) {
+	short := r.Conversation
+	if f.state != nil && f.state.Name != "" {
+		short = shellWord(f.state.Name)
+	}
+	switch r.Status {
+	case "done":
+		s.say("done: %d events of %s, %s", r.Version, short, spent(f.state))
+	case "interrupted":
+		s.say("detached: the team goes on. Come back with: rollcall watch %s", short)
+	case "timeout":
+		s.say("the time ran out: the team goes on. Come back with: rollcall watch %s", short)
+	case "waiting":
+		s.say("waiting: %s", r.Why)
+		s.say("  try  rollcall show %s   or   rollcall send %s \"…\"", short, short)
+	case "budget":
+		s.say("stopped: %s (%s)", r.Why, spent(f.state))
+		s.say("  try  rollcall retry %s --budget …   raises it and goes on", short)
+	default:
+		s.say("%s: %s", r.Status, r.Why)
+		s.say("  try  rollcall show %s   or   rollcall retry %s", short, short)
+	}
+	if len(r.Files) > 0 {
+		s.say("%d files in %s", len(r.Files), out.dir)
+	}
+}
+
+// shellWord quotes a name so that it can be pasted into a shell.
+func shellWord(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(printable(name), "'", `'\''`) + "'"
+}

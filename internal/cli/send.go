@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/api"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+func (s *session) send() *cobra.Command {
+	var steer, queue, wait bool
+	var replyTo string
+	c := &cobra.Command{
+		Use:   `send CONV[/MEMBER] "TEXT" [flags]`,
+		Short: "Write to the Lead or to a member",
+		Long: `Send delivers your words. The Lead is interrupted by them, any other member reads them
+at its next step; --steer and --queue choose otherwise. TEXT "-" is read from stdin.`,
+		Example: `  rollcall send harbor "use the blue palette"
+  rollcall send harbor/Backend "the field is called display_name"
+  rollcall send harbor "and then write a summary" --queue --wait`,
+		GroupID: groupAct, Args: args(2, 2), ValidArgsFunction: s.completeConversation,
+	}
+	c.Flags().BoolVar(&steer, "steer", false, "read at the next step of the open run")
+	c.Flags().BoolVar(&queue, "queue", false, "read by the run after this one")
+	c.Flags().BoolVar(&wait, "wait", false, "follow until nothing is due, as watch does")
+	c.Flags().StringVar(&replyTo, "reply-to", "", "id of the message that this answers")
+	c.MarkFlagsMutuallyExclusive("steer", "queue")
+	return s.command(c, func(ctx context.Context, args []string) error {
+		r, err := parseRef(args[0])
+		if err == nil {
+			err = r.now()
+		}
+		if err != nil {
+			return err
+		}
+		text, err := s.text(args[1])
+		if err != nil {
+			return err
+		}
+		p := &rollcallv1.PostMessage{
+			To: r.member, Kind: rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, Body: &rollcallv1.Body{Text: text}, ReplyTo: replyTo,
+		}
+		switch {
+		case steer:
+			p.Mode = rollcallv1.MailMode_MAIL_MODE_STEER
+		case queue:
+			p.Mode = rollcallv1.MailMode_MAIL_MODE_QUEUE
+		}
+		client, err := s.connect()
+		if err != nil {
+			return err
+		}
+		a, err := client.Send(ctx, r.conversation, p)
+		if err != nil {
+			return err
+		}
+		if !wait {
+			return s.answer(a, "delivered")
+		}
+		return s.watchFrom(ctx, client, a.Conversation, max(a.Version, 1)-1, nil)
+	})
+}
+
+// text is what the user wrote, or stdin for "-".
+func (s *session) text(given string) (string, error) {
+	if given == "-" {
+		data, err := io.ReadAll(io.LimitReader(s.In, api.MaxText+1))
+		if err != nil {
+			return "", fmt.Errorf("read the text from stdin: %w", err)
+		}
+		given = strings.TrimRight(string(data), "\n")
+	}
+	if strings.TrimSpace(given) == "" {
+		return "", domain.Refuse("text-empty", "the text is empty", "", "say something")
+	}
+	return given, api.CheckText("the text", given, api.MaxText)
+}

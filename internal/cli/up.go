@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
+)
+
+// drainTime bounds the good-ordered stop of a node.
+const drainTime = 15 * time.Second
+
+func (s *session) up() *cobra.Command {
+	var background bool
+	var idle time.Duration
+	c := &cobra.Command{
+		Use:   "up [flags]",
+		Short: "Run a node in the foreground",
+		Long: `Up runs a node until it is told to stop: an embedded NATS server on loopback with
+the event log, and the teams of its conversations. What was unfinished goes on.
+Ctrl-C or SIGTERM drains it: open runs are set down and taken up by the next node.`,
+		Example: `  rollcall up
+  rollcall up --data ./team-data --model gpt-4o-mini
+  rollcall up --sync interval`,
+		GroupID: groupBegin, Args: args(0, 0),
+	}
+	addNodeSettings(c)
+	c.Flags().BoolVar(&background, "background", false, "log to stderr only, and exit when idle: how run starts a node")
+	c.Flags().DurationVar(&idle, "idle-exit", 0, "exit after this time without work; 0: never (with --background 10m)")
+	return s.command(c, func(ctx context.Context, _ []string) error {
+		if background && idle == 0 {
+			idle = 10 * time.Minute
+		}
+		return s.runNode(ctx, background, idle)
+	})
+}
+
+func (s *session) runNode(ctx context.Context, background bool, idle time.Duration) error {
+	if err := s.needModel(); err != nil {
+		return err
+	}
+	dir := s.cfg.Data
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return dataDir(dir, err)
+	}
+	if !s.cfg.SyncAlways && !background {
+		s.say("sync: interval — a crash of the process loses nothing, a power cut may lose the last seconds")
+	}
+	level := slog.LevelInfo
+	if s.flags.progress == quiet {
+		level = slog.LevelError
+	}
+	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level}))
+	node, err := s.StartNode(ctx, NodeConfig{Settings: s.cfg, Version: s.Version, Log: log})
+	if err != nil {
+		return err
+	}
+	url, token := node.Address()
+	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: url, Token: token}); err != nil {
+		return errors.Join(dataDir(dir, err), closeNode(ctx, node))
+	}
+	if s.flags.json {
+		s.line(s.Out, upLine{Type: "node", PID: os.Getpid(), Data: dir, Model: s.cfg.Model})
+	} else {
+		s.say("node is up: process %d, data in %s, model %s", os.Getpid(), dir, s.cfg.Model)
+	}
+	why := untilIdle(ctx, node, idle)
+	log.Info("the node stops", "because", why)
+	return errors.Join(nodefile.Remove(dir, os.Getpid()), closeNode(ctx, node))
+}
+
+// upLine is what `up --json` says when the node is ready.
+type upLine struct {
+	Type  string `json:"type"`
+	PID   int    `json:"pid"`
+	Data  string `json:"data"`
+	Model string `json:"model"`
+}
+
+// untilIdle waits until the node is told to stop, or has been quiet long
+// enough, and says which.
+func untilIdle(ctx context.Context, node Node, idle time.Duration) string {
+	if idle <= 0 {
+		<-ctx.Done()
+		return "it was told to"
+	}
+	tick := time.NewTicker(min(idle/4+time.Millisecond, 5*time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return "it was told to"
+		case <-tick.C:
+			if since, quiet := node.Quiet(); quiet && time.Since(since) >= idle {
+				return fmt.Sprintf("nothing was going on for %v", idle)
+			}
+		}
+	}
+}
+
+func closeNode(ctx context.Context, node Node) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	return node.Close(ctx)
+}
