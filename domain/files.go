@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -28,7 +30,7 @@ func CleanPath(p string) (string, *Refusal) {
 	if path.IsAbs(p) {
 		return no("it is absolute")
 	}
-	clean := path.Clean(p)
+	clean := path.Clean(norm.NFC.String(p))
 	switch {
 	case p == "" || clean == ".":
 		return no("it names no file")

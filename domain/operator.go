@@ -77,8 +77,8 @@ func (d *Decision) raiseBudget(c *rollcallv1.RaiseBudget) *Refusal {
 // fireTimer wakes whom a timer concerns, if it is still armed.
 func (d *Decision) fireTimer(c *rollcallv1.FireTimer) *Refusal {
 	for _, t := range d.State().Timers {
-		if t.ID != c.GetTimer() {
-			continue
+		if t.ID != c.GetTimer() || !t.Due.Equal(c.GetDue().AsTime()) {
+			continue // another one, or armed anew since
 		}
 		to := d.State().Member(t.Subject)
 		if to == nil || !to.Alive() {

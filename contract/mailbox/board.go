@@ -3,7 +3,8 @@ package mailbox
 import (
 	"encoding/json"
 
-	"github.com/rollcall-dev/rollcall/contract/toolset"
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/rollcall-dev/rollcall/domain"
 )
 
@@ -23,19 +24,23 @@ func taskCreate(d *domain.Decision, a taskCreateArgs) (any, *domain.Refusal) {
 }
 
 type taskUpdateArgs struct {
-	TaskID        string              `json:"task_id" jsonschema:"such as t1"`
-	Owner         *string             `json:"owner,omitempty" jsonschema:"new owner: a member's name, Lead or user"`
-	Status        *toolset.TaskStatus `json:"status,omitempty" jsonschema:"in_progress claims it, claimable gives it back or opens it again, failed needs a failure_reason"`
-	FailureReason string              `json:"failure_reason,omitempty" jsonschema:"why it cannot be done, was cancelled or is opened again"`
-	Title         *string             `json:"title,omitempty"`
-	Description   *string             `json:"description,omitempty"`
-	Dependencies  *[]string           `json:"dependencies,omitempty" jsonschema:"all dependencies, replacing the present ones"`
+	TaskID        string    `json:"task_id" jsonschema:"such as t1"`
+	Owner         *string   `json:"owner,omitempty" jsonschema:"new owner: a member's name, Lead or user"`
+	Status        string    `json:"status,omitempty" jsonschema:"in_progress claims it, claimable gives it back or opens it again, failed needs a failure_reason"`
+	FailureReason string    `json:"failure_reason,omitempty" jsonschema:"why it cannot be done, was cancelled or is opened again"`
+	Title         *string   `json:"title,omitempty"`
+	Description   *string   `json:"description,omitempty"`
+	Dependencies  *[]string `json:"dependencies,omitempty" jsonschema:"all dependencies, replacing the present ones"`
+}
+
+// taskStatuses are what a task can be asked to become.
+func taskStatuses(properties map[string]*jsonschema.Schema) {
+	properties["status"].Enum = []any{"in_progress", "claimable", "failed", "cancelled"}
 }
 
 func taskUpdate(d *domain.Decision, a taskUpdateArgs) (any, *domain.Refusal) {
-	change := domain.TaskChange{Task: a.TaskID, Title: a.Title, Description: a.Description, Owner: a.Owner, Reason: a.FailureReason}
-	if a.Status != nil {
-		change.Status = string(*a.Status)
+	change := domain.TaskChange{
+		Task: a.TaskID, Title: a.Title, Description: a.Description, Owner: a.Owner, Status: a.Status, Reason: a.FailureReason,
 	}
 	if a.Dependencies != nil {
 		change.Redepend, change.Dependencies = true, *a.Dependencies

@@ -26,7 +26,7 @@ var tools = toolset.Set{
 	toolset.New("team_dissolve", "Dissolve the team: all members are shut down and its open tasks cancelled.", teamDissolve).LeadOnly(),
 	toolset.New("send_message", "Write to a member, to Lead, or to user (the operator). It wakes a member and costs it a turn; a message to user is recorded and shown.", sendMessage),
 	toolset.New("task_create", "Put a task on the board. It can start when its dependencies are completed.", taskCreate),
-	toolset.New("task_update", "Change a task. To claim it: your name as owner and status in_progress. To give it back, or open it again: status claimable.", taskUpdate),
+	toolset.New("task_update", "Change a task. To claim it: your name as owner and status in_progress. To give it back, or open it again: status claimable.", taskUpdate, taskStatuses),
 	toolset.New("task_complete", "Deliver a task you own. Those concerned are notified and what depends on it can start.", taskComplete),
 	toolset.New("task_list", "List all tasks with status, owner and dependencies.", taskList),
 	toolset.New("task_get", "Read one task in full, with its result.", taskGet),

@@ -18,7 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/nearest"
 	"github.com/rollcall-dev/rollcall/internal/tool"
-	"github.com/rollcall-dev/rollcall/internal/tool/schema"
+	"github.com/rollcall-dev/rollcall/internal/schema"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
