@@ -85,7 +85,7 @@ func (c *conversation) Receive(a actor.Context) {
 		c.rolls = append(c.rolls, m)
 		c.callRoll(a)
 	case *present:
-		m.call.add(m.member)
+		m.call.add(m.place, m.member)
 	case *tick:
 		c.seen++
 		c.tick(a)

@@ -59,7 +59,7 @@ func (m *member) Receive(a actor.Context) {
 			a.Send(m.conversation, &outcome{item: &item{command: msg.command}})
 		}
 	case *answerRoll:
-		a.Send(m.conversation, &present{call: msg.call, member: msg.as.answeredBy(m.id)})
+		a.Send(m.conversation, &present{call: msg.call, place: msg.place, member: msg.as.answeredBy(m.id)})
 	}
 }
 

@@ -81,6 +81,7 @@ type (
 	// present is a member's answer to the roll.
 	present struct {
 		call   *roll
+		place  int
 		member Present
 	}
 )
@@ -101,7 +102,8 @@ type (
 		wait time.Duration
 	}
 	answerRoll struct {
-		call *roll
-		as   Present
+		call  *roll
+		place int
+		as    Present
 	}
 )

@@ -43,8 +43,9 @@ type roll struct {
 	answers []Present
 }
 
-func (r *roll) add(p Present) {
-	r.answers = append(r.answers, p)
+// add takes the answer of the member at that place of the roster.
+func (r *roll) add(place int, p Present) {
+	r.answers[place] = p
 	if r.missing--; r.missing == 0 {
 		r.out <- r.answers
 	}
@@ -60,13 +61,13 @@ func (c *conversation) callRoll(a actor.Context) {
 	}
 	for _, call := range c.rolls {
 		members := c.roster()
-		r := &roll{out: call.out, missing: len(members)}
+		r := &roll{out: call.out, missing: len(members), answers: make([]Present, len(members))}
 		if r.missing == 0 {
 			r.out <- nil
 			continue
 		}
-		for _, m := range members {
-			a.Send(c.member(a, m.ID).pid, &answerRoll{call: r, as: c.present(m)})
+		for i, m := range members {
+			a.Send(c.member(a, m.ID).pid, &answerRoll{call: r, place: i, as: c.present(m)})
 		}
 	}
 	c.rolls = nil
