@@ -17,8 +17,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/nearest"
-	"github.com/rollcall-dev/rollcall/internal/tool"
 	"github.com/rollcall-dev/rollcall/internal/schema"
+	"github.com/rollcall-dev/rollcall/internal/tool"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
