@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
@@ -172,7 +175,16 @@ func (s *Server) roll(ctx context.Context, tenant string, r ReadRequest) (any, e
 	if members == nil {
 		members = []MemberRoll{}
 	}
+	slices.SortFunc(members, func(a, b MemberRoll) int {
+		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(ordinal(a.ID), ordinal(b.ID)))
+	})
 	return RollAnswer{Members: members}, err
+}
+
+// ordinal is the place of a member in the order of joining: lead, m1, m2, ...
+func ordinal(id string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(id, "m")) // the Lead: 0
+	return n
 }
 
 // MailRequest asks for messages.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rollcall-dev/rollcall/docs"
 	"github.com/rollcall-dev/rollcall/domain"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -63,7 +64,7 @@ func ExitCode(err error) int {
 		return ExitDone
 	}
 	r := AsRefusal(err)
-	if known, ok := catalogue[r.Code]; ok {
+	if known, ok := docs.ErrorOf(r.Code); ok {
 		return known.Exit
 	}
 	return ExitRefused

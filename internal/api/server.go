@@ -31,6 +31,8 @@ type Config struct {
 	Version string
 	// Patience is the default wait of a write for its answer; 0: Patience.
 	Patience time.Duration
+	// Touch, if not nil, is called at every request: somebody uses the node.
+	Touch func()
 	// Log gets what goes wrong on the way; nil: nowhere.
 	Log *slog.Logger
 }
@@ -60,6 +62,9 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Touch == nil {
+		cfg.Touch = func() {}
 	}
 	if cfg.Version == "" {
 		cfg.Version = "0.0.0"
@@ -168,6 +173,7 @@ func (s *Server) handler(v verb) micro.HandlerFunc {
 		case <-s.ctx.Done():
 			return
 		}
+		s.cfg.Touch()
 		s.work.Go(func() {
 			defer func() { <-s.slots }()
 			s.answer(v, r)

@@ -195,7 +195,8 @@ func (c *Client) upload(ctx context.Context, conversation string, ref BlobRef, d
 }
 
 // Log reads sealed commits from a version on to the end of the log, page by
-// page, and calls fn with each. It returns the conversation's key.
+// page, and calls fn with each until it fails. It returns the conversation's
+// key as soon as that is known, also with an error.
 func (c *Client) Log(ctx context.Context, conversation string, from uint64, fn func(raw []byte) error) (domain.Key, error) {
 	var key domain.Key
 	for {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rollcall-dev/rollcall/docs"
 	"github.com/rollcall-dev/rollcall/domain"
-	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/nearest"
 )
 
@@ -20,31 +20,36 @@ func (s *session) errors() *cobra.Command {
   rollcall errors --json`,
 		GroupID: groupOperate, Args: args(0, 1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return api.Codes(), cobra.ShellCompDirectiveNoFileComp
+			return codes(), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	return s.command(c, func(_ context.Context, args []string) error {
-		codes := api.Codes()
+		rows := docs.Errors()
 		if len(args) > 0 {
-			if _, ok := api.Explain(args[0]); !ok {
-				return codeNotFound(args[0], codes)
+			row, ok := docs.ErrorOf(args[0])
+			if !ok {
+				return codeNotFound(args[0])
 			}
-			codes = args[:1]
+			rows = []docs.Error{row}
 		}
 		doc := explained{Errors: []explanation{}}
-		for _, code := range codes {
-			m, _ := api.Explain(code)
-			doc.Errors = append(doc.Errors, explanation{Code: code, Exit: m.Exit, Meaning: m.Text, Try: m.Try})
+		for _, r := range rows {
+			doc.Errors = append(doc.Errors, explanation{Code: r.Code, Exit: r.Exit, Means: r.Means, Try: r.Try})
 		}
 		return s.print(doc, func(w io.Writer) {
 			for _, e := range doc.Errors {
-				fmt.Fprintf(w, "%s (exit %d)\n  %s\n", e.Code, e.Exit, e.Meaning)
-				if e.Try != "" {
-					fmt.Fprintf(w, "  try: %s\n", e.Try)
-				}
+				fmt.Fprintf(w, "%s (exit %d)\n  %s\n  try  %s\n", e.Code, e.Exit, e.Means, e.Try)
 			}
 		})
 	})
+}
+
+func codes() []string {
+	var all []string
+	for _, r := range docs.Errors() {
+		all = append(all, r.Code)
+	}
+	return all
 }
 
 // explained is the document of errors.
@@ -53,15 +58,16 @@ type explained struct {
 }
 
 type explanation struct {
-	Code    string `json:"code"`
-	Exit    int    `json:"exit"`
-	Meaning string `json:"meaning"`
-	Try     string `json:"try,omitempty"`
+	Code string `json:"code"`
+	// Exit of a command that ends with it.
+	Exit  int    `json:"exit"`
+	Means string `json:"means"`
+	Try   string `json:"try"`
 }
 
-func codeNotFound(code string, codes []string) error {
+func codeNotFound(code string) error {
 	why := ""
-	for i, near := range nearest.To(code, codes, 3) {
+	for i, near := range nearest.To(code, codes(), 3) {
 		if i == 0 {
 			why = "the nearest are"
 		}

@@ -105,18 +105,17 @@ func (f *following) take(u api.Update) {
 			f.answer = r.GetText()
 		}
 	}
+	if u.Commit.GetVersion() > f.shown {
+		if f.s.flags.json {
+			for _, l := range u.Lines {
+				f.s.line(f.s.Out, l)
+			}
+		}
+		f.progress.commit(u, told, f.state)
+	}
 	if f.seen != nil {
 		f.seen(u)
 	}
-	if u.Commit.GetVersion() <= f.shown {
-		return
-	}
-	if f.s.flags.json {
-		for _, l := range u.Lines {
-			f.s.line(f.s.Out, l)
-		}
-	}
-	f.progress.commit(u, told, f.state)
 }
 
 // result is the last line of `run --json`.

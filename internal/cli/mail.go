@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,9 +56,7 @@ wrote to the operator.`,
 					head += "  reply to " + m.ReplyTo
 				}
 				fmt.Fprintf(w, "%s  (%s)\n", head, m.State)
-				for line := range strings.Lines(printable(texts[i])) {
-					fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n"))
-				}
+				indentLines(w, "  ", texts[i])
 			}
 			if len(got.Messages) == 0 {
 				s.say("no mail")

@@ -43,6 +43,13 @@ func table(w io.Writer, rows [][]string) {
 	_ = t.Flush() // of the writer's own errors nobody can be told
 }
 
+// indentLines prints a text of several lines, each after a margin.
+func indentLines(w io.Writer, margin, text string) {
+	for line := range strings.Lines(printable(text)) {
+		fmt.Fprintln(w, strings.TrimRight(margin+line, " \n"))
+	}
+}
+
 // say tells on stderr, unless --progress quiet or --json is set.
 func (s *session) say(format string, args ...any) {
 	if s.flags.progress == quiet || s.flags.json && s.flags.progress == auto {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,6 +33,9 @@ func readLog(ctx context.Context, c *api.Client, r ref, fn func(commit *rollcall
 		fn(commit, raw)
 		return nil
 	})
+	if errors.Is(err, api.ErrStop) {
+		err = nil
+	}
 	if err != nil {
 		return key, err
 	}

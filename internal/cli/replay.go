@@ -152,8 +152,6 @@ func (t *storyTeller) inFull(ctx context.Context, e *rollcallv1.Event) error {
 	if len([]rune(text)) <= textColumns && !strings.Contains(text, "\n") {
 		return nil
 	}
-	for line := range strings.Lines(printable(text)) {
-		fmt.Fprintf(t.s.Out, "%8s  %-12s   %s\n", "", "", strings.TrimRight(line, "\n"))
-	}
+	indentLines(t.s.Out, strings.Repeat(" ", 25), text)
 	return nil
 }

@@ -33,6 +33,7 @@ team goes on after a crash, and anybody can check what it did.`,
 		Args: noArgs,
 	}, func(ctx context.Context, _ []string) error { return s.glance(ctx) })
 	root.Version = s.Version
+	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("rollcall {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })

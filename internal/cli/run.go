@@ -238,7 +238,7 @@ func (s *session) lastWords(r result, f *following, out *output) {
 
 // shellWord quotes a name so that it can be pasted into a shell.
 func shellWord(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == "" {
 		return name
 	}
 	return "'" + strings.ReplaceAll(printable(name), "'", `'\''`) + "'"

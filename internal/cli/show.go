@@ -88,9 +88,7 @@ func (s *session) showConversation(w io.Writer, d api.Detail, answer string) {
 	}
 	if answer != "" {
 		fmt.Fprintln(w, "\nanswer")
-		for line := range strings.Lines(printable(answer)) {
-			fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n"))
-		}
+		indentLines(w, "  ", answer)
 	}
 }
 

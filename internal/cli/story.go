@@ -184,7 +184,7 @@ func (t *teller) turn(e *rollcallv1.Event) (sentence, bool) {
 			what += ", leaving " + strings.Join(f.GetUndelivered(), ", ")
 		}
 		if f.GetCode() != "" {
-			what += fmt.Sprintf(" (%s) [%s]", oneLine(f.GetDetail(), 2*textColumns), f.GetCode())
+			what += ": " + coded(f.GetDetail(), f.GetCode())
 		}
 		s, ok := t.by(f.GetMember(), "%s", what)
 		s.quiet = f.GetCode() == "" && len(f.GetUndelivered()) == 0
@@ -215,7 +215,7 @@ func (t *teller) step(e *rollcallv1.Event) (sentence, bool) {
 		if f.GetRetry() {
 			what += ", trying again"
 		}
-		return t.by(f.GetMember(), "%s: %s [%s]", what, oneLine(f.GetError(), 2*textColumns), f.GetCode())
+		return t.by(f.GetMember(), "%s: %s", what, coded(f.GetError(), f.GetCode()))
 	case *rollcallv1.Event_ToolCallStarted:
 		return t.quietly(k.ToolCallStarted.GetMember(), "runs %s", oneLine(k.ToolCallStarted.GetName(), 40))
 	case *rollcallv1.Event_ToolCallFinished:
@@ -256,6 +256,11 @@ func because(reason string) string {
 		return ""
 	}
 	return ": " + oneLine(reason, textColumns)
+}
+
+// coded is a failure's words with its code, which may stand in them already.
+func coded(words, code string) string {
+	return oneLine(strings.TrimSuffix(words, " ["+code+"]"), 2*textColumns) + " [" + code + "]"
 }
 
 func again(attempt uint32) string {

@@ -95,8 +95,7 @@ func (s *session) verifyOne(ctx context.Context, c *api.Client, name string) (*a
 		sealed = append(sealed, raw)
 		return nil
 	})
-	broken := api.AsRefusal(err)
-	if err != nil && broken.Code != "log-broken" {
+	if err != nil && api.AsRefusal(err).Code != "log-broken" {
 		return nil, err
 	}
 	if key.Conversation == "" {
@@ -106,6 +105,7 @@ func (s *session) verifyOne(ctx context.Context, c *api.Client, name string) (*a
 		return c.Blob(ctx, key.Conversation, api.BlobRef{SHA256: b.GetSha256(), Size: b.GetSize()})
 	})
 	if err != nil { // the node itself refuses to read on
+		broken := api.AsRefusal(err)
 		report.Problems = append(report.Problems, audit.Problem{Version: uint64(len(sealed)) + 1, Code: broken.Code, What: broken.What + ": " + broken.Why})
 	}
 	return report, nil

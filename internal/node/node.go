@@ -51,7 +51,7 @@ type Node struct {
 	name       string
 	url, token string
 	log        *slog.Logger
-	actors *actors.Node
+	actors     *actors.Node
 	// undo ends what was started, last first.
 	undo []func(context.Context) error
 }
@@ -117,7 +117,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	}
 	service, err := api.Serve(nc, api.Config{
 		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store},
-		Node: n.name, Version: cfg.Version, Log: cfg.Log,
+		Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
