@@ -124,7 +124,7 @@ func TestTextsNameOnlyToolsThatExist(t *testing.T) {
 	files := []string{"file_write", "file_read", "file_list", "file_edit", "file_delete"}
 	tasks := []string{"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get"}
 	team := []string{"team_create", "team_member_add", "team_member_remove", "team_dissolve"}
-	words := []string{"wait_for_reply", "reply_to", "failure_reason", "initial_prompt", "display_name", "task_ready", "task_id", "in_progress"}
+	words := []string{"wait_for_reply", "reply_to", "failure_reason", "initial_prompt", "amount_due", "task_ready", "task_id", "in_progress"}
 	known := map[string][]string{
 		"mailbox/lead":   slices.Concat(files, tasks, team, words),
 		"mailbox/member": slices.Concat(files, tasks, words),
