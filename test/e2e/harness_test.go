@@ -6,13 +6,10 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -54,6 +51,11 @@ type place struct {
 	env    []string
 }
 
+// on is the place for a subtest, which shares its node: it starts and ends none.
+func (p *place) on(t *testing.T) *place {
+	return &place{t: t, dir: p.dir, models: p.models, door: p.door, node: p.node, env: p.env}
+}
+
 // newPlace makes an installation whose model follows the script.
 func newPlace(t *testing.T, script *scripted.Script) *place {
 	t.Helper()
@@ -68,7 +70,7 @@ func newPlace(t *testing.T, script *scripted.Script) *place {
 	})
 	p := &place{t: t, dir: t.TempDir(), models: models, door: openDoor(t, models.URL())}
 	p.env = append(os.Environ(), beRollcall+"=1", "ROLLCALL_DATA="+p.dir, "ROLLCALL_MODEL=scripted",
-		"OPENAI_BASE_URL="+p.door.url, "OPENAI_API_KEY=sk-e2e-"+ulid.Make().String(), "NO_COLOR=1", "GORACE=halt_on_error=1")
+		"OPENAI_BASE_URL="+p.door.url, "OPENAI_API_KEY=sk-e2e-"+ulid.Make().String(), "NO_COLOR=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 	t.Cleanup(func() {
 		if p.node != nil {
 			p.stop()
@@ -113,8 +115,7 @@ func (l *lockedBuffer) String() string {
 // start brings a node up and waits until it answers.
 func (p *place) start() {
 	p.t.Helper()
-	cmd := exec.Command(os.Args[0], "up")
-	cmd.Env = p.env
+	cmd := p.program("up")
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -199,7 +200,12 @@ func (p *place) nats() *nats.Conn {
 	return nc
 }
 
-func (p *place) client() *api.Client { return api.NewClient(p.nats(), "main") }
+// client outlives the node: it waits for the next one.
+func (p *place) client() *api.Client {
+	c := api.NewClient(p.nats(), "main")
+	c.Patience = patience
+	return c
+}
 
 // open starts a conversation on the mailbox contract.
 func (p *place) open(c *api.Client, name, objective string) string {
@@ -292,52 +298,4 @@ func answer(events []*rollcallv1.Event) (text string) {
 		}
 	}
 	return text
-}
-
-// door stands before the model server and counts who comes: a connection is
-// seen even if it asks nothing.
-type door struct {
-	url   string
-	count atomic.Int64
-}
-
-func openDoor(t *testing.T, target string) *door {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, path, _ := strings.Cut(strings.TrimPrefix(target, "http://"), "/")
-	d := &door{url: "http://" + l.Addr().String() + "/" + path}
-	var open sync.WaitGroup
-	open.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			d.count.Add(1)
-			open.Go(func() { through(in, host) })
-		}
-	})
-	t.Cleanup(func() { _ = l.Close(); open.Wait() })
-	return d
-}
-
-// through passes bytes both ways until either side ends.
-func through(in net.Conn, host string) {
-	defer func() { _ = in.Close() }()
-	out, err := net.Dial("tcp", host)
-	if err != nil {
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.Copy(out, in)
-		_ = out.Close()
-	}()
-	_, _ = io.Copy(in, out)
-	_ = in.Close()
-	<-done
 }
