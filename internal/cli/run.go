@@ -83,6 +83,11 @@ func (s *session) runObjective(ctx context.Context, objective string, f runFlags
 		}
 		open.Files = append(open.Files, &rollcallv1.FileChange{Path: file.path, Blob: blob})
 	}
+	if open.GetName() == "" {
+		if open.Name, err = freeName(ctx, c, nameOf(open.GetObjective().GetText())); err != nil {
+			return err
+		}
+	}
 	answer, err := c.Open(ctx, open)
 	if err != nil {
 		return err
@@ -90,7 +95,7 @@ func (s *session) runObjective(ctx context.Context, objective string, f runFlags
 	if f.detach {
 		return s.print(answer, func(w io.Writer) { fmt.Fprintln(w, answer.Conversation) })
 	}
-	s.say("conversation %s", open.GetConversation())
+	s.say("conversation %s, %s", shellWord(open.GetName()), open.GetConversation())
 	return s.runToEnd(ctx, c, open.GetConversation(), out)
 }
 
