@@ -29,6 +29,7 @@
 // For tests, a rule can also fail or wait:
 //
 //   - name: first refusal   # shown in records and errors
+//     tools: [{name: x, raw: '{"to": "le'}] # arguments that are no JSON
 //     reasoning: '…'        # thoughts before the text
 //     hold: gate            # waits until Server.Release("gate")
 //     status: 429           # an error; text is its message, code its code

@@ -61,6 +61,9 @@ func (r rule) render(messages, callPrefix string) (answer, error) {
 		if err != nil {
 			return answer{}, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
+		if t.Raw != nil {
+			args = *t.Raw
+		}
 		a.calls = append(a.calls, wireCall{
 			ID: fmt.Sprintf("%s_%d", callPrefix, i), Type: "function",
 			Function: wireFunction{Name: t.Name, Arguments: args},

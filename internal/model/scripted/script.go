@@ -52,6 +52,8 @@ type rule struct {
 type toolCall struct {
 	Name string    `yaml:"name"`
 	Args arguments `yaml:"args"`
+	// Raw are arguments just as they are written, JSON or not.
+	Raw *string `yaml:"raw"`
 }
 
 // SyntaxError says where a script is wrong, and how.
@@ -140,6 +142,9 @@ func (r rule) problem() string {
 	for i, t := range r.Tools {
 		if t.Name == "" {
 			return fmt.Sprintf("tool %d has no name", i+1)
+		}
+		if t.Raw != nil && t.Args != "" {
+			return fmt.Sprintf("tool %d has both args and raw", i+1)
 		}
 		texts = append(texts, string(t.Args))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/model"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func start(t *testing.T, script string, record ...string) (*scripted.Server, *model.OpenAI) {
@@ -487,5 +488,25 @@ rules:
 	}
 	if got := server.Requests()[1].Messages; !strings.Contains(got, `"role":"tool","content":"(no output)"`) {
 		t.Errorf("messages are %s", got)
+	}
+}
+
+// Raw arguments are sent as they are written: a model may answer no JSON.
+func TestRawArguments(t *testing.T) {
+	_, client := start(t, `
+rules:
+  - tools: [{name: task_list, raw: '{"to": "le'}, {name: task_get, raw: ''}]
+`)
+	req := hello
+	req.Tools = []*rollcallv1.ToolDefinition{{Name: "task_list", Schema: `{"type":"object"}`}, {Name: "task_get", Schema: `{"type":"object"}`}}
+	reply, err := client.Call(within(t), backend, req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(reply.Calls) != 2 || reply.Calls[0].GetArguments() != `{"to": "le` || reply.Calls[1].GetName() != "task_get" {
+		t.Errorf("the calls are %v", reply.Calls)
+	}
+	if _, err := scripted.Parse("test.yaml", []byte("rules:\n  - tools: [{name: x, args: {}, raw: '{'}]\n")); err == nil || !strings.Contains(err.Error(), "both args and raw") {
+		t.Errorf("args and raw together: %v", err)
 	}
 }
