@@ -210,3 +210,25 @@ func (db *DB) WaitFor(ctx context.Context, key domain.Key, version uint64) error
 		}
 	}
 }
+
+// CatchUp returns when the read models have seen the message of the given
+// sequence of the log's stream. It waits until ctx ends. Errors: ctx's.
+func (db *DB) CatchUp(ctx context.Context, seq uint64) error {
+	for {
+		db.mu.Lock()
+		changed := db.changed
+		db.mu.Unlock()
+		var have int64
+		if err := db.read.QueryRowContext(ctx, "SELECT seq FROM position").Scan(&have); err != nil {
+			return fmt.Errorf("wait for message %d of the log: %w", seq, err)
+		}
+		if count(have) >= seq {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -48,8 +49,25 @@ func (s *Server) resolve(ctx context.Context, tenant, ref string) (domain.Key, e
 	if err := CheckText("the conversation's name", ref, 1<<10); err != nil {
 		return key, err
 	}
+	s.catchUp(ctx)
 	return s.cfg.Views.Resolve(ctx, tenant, ref)
 }
+
+// catchUp lets the read models see what the log holds now, so that a name that
+// was just given is known. When that takes too long they answer as they are.
+func (s *Server) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
+	defer cancel()
+	seq, err := s.cfg.Store.LastSeq(ctx)
+	if err == nil {
+		err = s.cfg.Views.CatchUp(ctx, seq)
+	}
+	if err != nil {
+		s.cfg.Log.Warn("the read models are behind the log", "error", err)
+	}
+}
+
+const catchUpTime = 2 * time.Second
 
 // isID reports whether ref has the shape of a conversation's id.
 func isID(ref string) bool {

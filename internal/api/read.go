@@ -106,6 +106,7 @@ func (s *Server) list(ctx context.Context, tenant string, r ReadRequest) (any, e
 			return nil, err
 		}
 	}
+	s.catchUp(ctx)
 	all, err := s.cfg.Views.Conversations(ctx, tenant)
 	return ListAnswer{Conversations: all}, err
 }

@@ -24,6 +24,8 @@ type Views interface {
 	// Resolve finds the conversation that an id, a name or a unique prefix means.
 	Resolve(ctx context.Context, tenant, ref string) (domain.Key, error)
 	Usage(ctx context.Context, key domain.Key) (projections.UsageReport, error)
+	// CatchUp returns when the views have seen a message of the log's stream.
+	CatchUp(ctx context.Context, seq uint64) error
 	// WaitFor returns when the views show the version of the conversation.
 	WaitFor(ctx context.Context, key domain.Key, version uint64) error
 }

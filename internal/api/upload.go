@@ -99,7 +99,7 @@ func (s *Server) upload(ctx context.Context, tenant string, r UploadRequest) (an
 	case r.Size > MaxFile:
 		return nil, domain.Refuse("file-too-large", "the file is too large",
 			fmt.Sprintf("%d MiB, the limit is %d MiB", r.Size>>20, MaxFile>>20), "split it")
-	case r.Offset+uint64(len(r.Data)) > r.Size || len(r.Data) == 0 && r.Size > 0:
+	case r.Offset > r.Size || uint64(len(r.Data)) > r.Size-r.Offset || len(r.Data) == 0 && r.Size > 0:
 		return nil, domain.Refuse("request-invalid", "the chunk does not fit into the file", "", "send what lies between offset and size")
 	}
 	received, whole, err := s.uploads.add(k, r, time.Now())
