@@ -178,7 +178,7 @@ func TestReadInProtobuf(t *testing.T) {
 func TestLogPages(t *testing.T) {
 	w := newWorld(t)
 	key := w.open("harbor", "Backend")
-	for range 30 {
+	for range 20 {
 		w.say(key, strings.Repeat("w", 60<<10))
 	}
 	last := w.position(key).Version
@@ -261,7 +261,7 @@ func TestLargeAnswersComeInParts(t *testing.T) {
 	w := newWorld(t)
 	key := w.open("harbor")
 	var version uint64
-	for i := range 60 {
+	for i := range 36 {
 		a, err := w.client.ChangeTask(w.context(), "harbor", &rollcallv1.ChangeTask{
 			Operation: rollcallv1.ChangeTask_OPERATION_ADD, Title: fmt.Sprint("task ", i), Description: strings.Repeat("d", 30<<10), Owner: "nobody",
 		})
@@ -271,7 +271,7 @@ func TestLargeAnswersComeInParts(t *testing.T) {
 		version = a.Version
 	}
 	d, err := w.client.Show(w.context(), api.ReadRequest{Conversation: key.Conversation, AtLeast: version})
-	if err != nil || len(d.Tasks.List) != 60 || len(d.Tasks.List[59].Description) != 30<<10 {
+	if err != nil || len(d.Tasks.List) != 36 || len(d.Tasks.List[35].Description) != 30<<10 {
 		t.Errorf("%d tasks, %v", len(d.Tasks.List), err)
 	}
 	if _, refused := w.ask("show", `{"conversation":"harbor"}`); refused == nil || refused.Code != "answer-too-large" || !strings.Contains(refused.Try, api.HeaderParts) {

@@ -47,6 +47,7 @@ type world struct {
 
 	mu     sync.Mutex // one decision at a time
 	states map[domain.Key]*domain.State
+	ends   map[domain.Key]eventstore.Position
 	rules  *domain.Rules
 	// deaf owners leave what comes in where it is.
 	deaf bool
@@ -55,7 +56,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		t: t, nats: natsdtest.Start(t), store: memory.New(), states: map[domain.Key]*domain.State{},
+		t: t, nats: natsdtest.Start(t), store: memory.New(), states: map[domain.Key]*domain.State{}, ends: map[domain.Key]eventstore.Position{},
 		rules: &domain.Rules{Contracts: contract.All(), DefaultModel: "scripted"},
 	}
 	t.Cleanup(w.store.Close)
@@ -160,7 +161,6 @@ func (w *world) decide(key domain.Key, cmd *rollcallv1.Command) (domain.Result, 
 	if s == nil {
 		s = domain.New(key)
 	}
-	after := w.position(key)
 	b, err := s.Begin(w.rules, domain.Stamp{Time: time.Now(), Node: "n-test", Epoch: 1, CommitID: api.NewID()})
 	if err != nil {
 		return domain.Result{}, err
@@ -171,9 +171,11 @@ func (w *world) decide(key domain.Key, cmd *rollcallv1.Command) (domain.Result, 
 	}
 	w.states[key] = s
 	if c := b.Commit(); c != nil {
-		if _, err := w.store.Append(context.Background(), key, after, c); err != nil {
+		stored, err := w.store.Append(context.Background(), key, w.ends[key], c)
+		if err != nil {
 			return r, err
 		}
+		w.ends[key] = stored.Position()
 		s.Committed(c)
 	}
 	return r, nil

@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,6 +155,9 @@ func (s *session) command(c *cobra.Command, run func(ctx context.Context, args [
 		ctx := c.Context()
 		if s.flags.timeout < 0 {
 			return domain.Refuse("usage", "--timeout cannot be negative", "", "give a time such as 30s or 5m")
+		}
+		if !slices.Contains(progressModes, s.flags.progress) {
+			return domain.Refuse("usage", fmt.Sprintf("--progress cannot be %q", printable(s.flags.progress)), "", "use "+strings.Join(progressModes, ", "))
 		}
 		if s.flags.timeout > 0 {
 			ctx, s.cancel = context.WithTimeout(ctx, s.flags.timeout)

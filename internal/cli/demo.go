@@ -89,10 +89,7 @@ func (d *demoRun) run(ctx context.Context) error {
 func (d *demoRun) record() string { return filepath.Join(d.dir, "model-calls.jsonl") }
 
 func (d *demoRun) follow(ctx context.Context, conversation string) error {
-	f, err := d.s.follow(d.client, settled)
-	if err != nil {
-		return err
-	}
+	f := d.s.follow(d.client, settled)
 	var failed error
 	f.seen = func(u api.Update) {
 		if d.first == 0 && halfway(f.state) {
@@ -100,7 +97,7 @@ func (d *demoRun) follow(ctx context.Context, conversation string) error {
 		}
 	}
 	f.enough = func(s *domain.State) bool { return failed != nil || settled(s) }
-	err = f.run(ctx, conversation)
+	err := f.run(ctx, conversation)
 	if failed != nil {
 		return failed
 	}

@@ -35,16 +35,10 @@ type following struct {
 // settled reports that nothing is due any more.
 func settled(s *domain.State) bool { return s.Opened && len(domain.Due(s)) == 0 }
 
-func never(*domain.State) bool { return false }
-
 // follow watches a conversation until enough. With --json it prints every
 // event on stdout.
-func (s *session) follow(c *api.Client, enough func(*domain.State) bool) (*following, error) {
-	p, err := s.newProgress()
-	if err != nil {
-		return nil, err
-	}
-	return &following{s: s, client: c, teller: newTeller(), progress: p, enough: enough}, nil
+func (s *session) follow(c *api.Client, enough func(*domain.State) bool) *following {
+	return &following{s: s, client: c, teller: newTeller(), progress: s.newProgress(), enough: enough}
 }
 
 // run returns nil when it is enough; otherwise the context's error, or a

@@ -20,6 +20,8 @@ const (
 	quiet     = "quiet"
 )
 
+var progressModes = []string{auto, tty, plain, jsonLines, quiet}
+
 // progress shows on stderr what a team is doing.
 type progress interface {
 	// commit shows what happened; state is the one it led to.
@@ -30,8 +32,8 @@ type progress interface {
 	done()
 }
 
-// progress chooses by --progress, and by what stderr is.
-func (s *session) newProgress() (progress, error) {
+// newProgress chooses by --progress, and by what stderr is.
+func (s *session) newProgress() progress {
 	mode := s.flags.progress
 	width := s.Width(s.Err)
 	if mode == auto {
@@ -49,15 +51,13 @@ func (s *session) newProgress() (progress, error) {
 		if width <= 0 {
 			width = 80
 		}
-		return &screen{plainLines: plainLines{w: s.Err}, width: width, colour: s.env("NO_COLOR") == "" && s.env("TERM") != "dumb", tools: map[string]string{}}, nil
+		return &screen{plainLines: plainLines{w: s.Err}, width: width, colour: s.env("NO_COLOR") == "" && s.env("TERM") != "dumb", tools: map[string]string{}}
 	case plain:
-		return &plainLines{w: s.Err}, nil
+		return &plainLines{w: s.Err}
 	case jsonLines:
-		return &objects{s: s}, nil
-	case quiet:
-		return nothing{}, nil
+		return &objects{s: s}
 	}
-	return nil, domain.Refuse("usage", "--progress "+mode+" is not known", "", "use auto, tty, plain, json or quiet")
+	return nothing{}
 }
 
 type nothing struct{}

@@ -174,10 +174,7 @@ func (s *session) chooseModel(o *rollcallv1.OpenConversation) {
 
 // runToEnd follows a conversation until nothing is due and shows how it ended.
 func (s *session) runToEnd(ctx context.Context, c *api.Client, conversation string, out *output) error {
-	f, err := s.follow(c, settled)
-	if err != nil {
-		return err
-	}
+	f := s.follow(c, settled)
 	f.revive = s.reviver()
 	return s.finish(ctx, f, f.run(ctx, conversation), conversation, out)
 }

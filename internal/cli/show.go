@@ -136,11 +136,11 @@ func runsOf(d api.Detail, member string) int {
 
 func last(m projections.MemberDetail) string {
 	text := m.LastReason
+	if m.Held { // before the detail, which a table may cut
+		text += " (held: rollcall retry)"
+	}
 	if m.LastCode != "" {
 		text += ": " + m.LastDetail + " [" + m.LastCode + "]"
-	}
-	if m.Held {
-		text += " (held: rollcall retry)"
 	}
 	return text
 }
@@ -149,7 +149,7 @@ func verdictText(v api.Verdict) string {
 	if v.Why == "" {
 		return v.Status
 	}
-	return v.Status + ": " + oneLine(v.Why, 200)
+	return v.Status + ": " + oneLine(v.Why, 600)
 }
 
 func usageText(u projections.Usage) string {

@@ -45,10 +45,7 @@ as run does, with the Lead's answer on stdout and the same exit codes.`,
 // watchFrom follows a conversation to its end and tells what happens after a
 // version; 0 is whatever there is now.
 func (s *session) watchFrom(ctx context.Context, c *api.Client, conversation string, version uint64, out *output) error {
-	f, err := s.follow(c, settled)
-	if err != nil {
-		return err
-	}
+	f := s.follow(c, settled)
 	if version == 0 && !s.flags.json {
 		d, err := c.Show(ctx, ref{conversation: conversation}.read())
 		if err != nil {
