@@ -63,6 +63,29 @@ func (rt *runtime) storeBodies(ctx context.Context, key domain.Key, cmd *rollcal
 	return nil
 }
 
+// checkBodies refuses a command from outside that names a body which is not
+// in the object store, or no text: it would fail every request that shows it.
+func (rt *runtime) checkBodies(ctx context.Context, key domain.Key, cmd *rollcallv1.Command) error {
+	body := cmd.GetPostMessage().GetBody()
+	if o := cmd.GetOpenConversation(); o != nil {
+		body = o.GetObjective()
+	}
+	if body.GetBlob() == nil {
+		return nil
+	}
+	const refused, try = "the message is not taken in", "send it again: rollcall stores long text before it sends its message"
+	data, err := rt.Store.GetBlob(ctx, key, body.GetBlob())
+	switch {
+	case errors.Is(err, eventstore.ErrMissingBlob), errors.Is(err, domain.ErrHash):
+		return domain.Refuse("text-invalid", refused, "the body that it names is not stored", try)
+	case err != nil:
+		return err
+	case string(data) != clean(string(data)):
+		return domain.Refuse("text-invalid", refused, "its body is not valid UTF-8, or contains a NUL character", "send it as a file with --input")
+	}
+	return nil
+}
+
 func readArguments(ctx context.Context, blobs eventstore.Blobs, key domain.Key, c *rollcallv1.ToolCall) (string, error) {
 	if c.GetArgumentsBlob() == nil {
 		return c.GetArguments(), nil

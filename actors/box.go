@@ -15,6 +15,8 @@ type box struct {
 	// held are deliveries covered by the log but not acknowledged. The newest
 	// is the anchor while work is due (promise 5).
 	held []eventstore.Delivery
+	// seen counts messages from the partition.
+	seen uint64
 	// crashes since the last durable commit.
 	crashes int
 	// quarantine is why the conversation is set aside, if it is.
@@ -52,6 +54,17 @@ func (b *box) release(due bool) []eventstore.Delivery {
 	out := append(b.held[:newest:newest], b.held[newest+1:]...)
 	b.held = []eventstore.Delivery{anchor}
 	return out
+}
+
+// resuming are the runs that a queued command takes up.
+func (b *box) resuming() map[string]bool {
+	runs := map[string]bool{}
+	for _, it := range b.queue {
+		if r := it.command.GetResumeRun(); r != nil {
+			runs[r.GetRun()] = true
+		}
+	}
+	return runs
 }
 
 // front puts items before all others.

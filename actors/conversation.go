@@ -32,14 +32,16 @@ type conversation struct {
 	// flight is the commit being appended and how many items of the queue it
 	// covers.
 	flight *flight
-	// seen counts messages from the partition.
-	seen uint64
 	// members that have an actor, and what each is doing ("" for nothing).
 	members map[string]*crew
 	// arming timers were sent to the store, armed ones are known to be there.
 	arming, armed map[string]time.Time
 	// rolls wait for the load.
 	rolls []*rollCall
+	// warming: the partition waits for the load before it warms another; warm
+	// counts the members in runtime.warmed.
+	warming bool
+	warm    int64
 	// alone: decide one command a commit, after one was too large.
 	alone    bool
 	draining bool
@@ -68,7 +70,7 @@ func (c *conversation) Receive(a actor.Context) {
 	case *actor.Stopping, *actor.Stopped:
 		c.end()
 	case *deliver:
-		c.seen++
+		c.box.seen++
 		c.accept(a, m.item)
 	case *outcome:
 		c.accept(a, m.item)
@@ -79,15 +81,19 @@ func (c *conversation) Receive(a actor.Context) {
 	case *timerArmed:
 		c.timerIs(a, m)
 	case *keepWarm:
-		c.seen++
+		c.box.seen++
+		c.warming = true
+		if c.state != nil || c.box.quarantine != nil {
+			c.isWarm(a)
+		}
 	case *rollCall:
-		c.seen++
+		c.box.seen++
 		c.rolls = append(c.rolls, m)
 		c.callRoll(a)
 	case *present:
 		m.call.add(m.place, m.member)
 	case *tick:
-		c.seen++
+		c.box.seen++
 		c.tick(a)
 	case *drain:
 		c.draining = true
@@ -116,6 +122,8 @@ func (c *conversation) end() {
 		c.cancel()
 	}
 	c.setActive(false)
+	c.warmed.Add(-c.warm)
+	c.warm = 0
 }
 
 func (c *conversation) setActive(on bool) {
@@ -201,21 +209,28 @@ func Load(ctx context.Context, store eventstore.Store, key domain.Key) (*domain.
 	return state, at, err
 }
 
-// ready takes up a loaded state: open runs whose step was lost are resumed.
+// ready takes up a loaded state: open runs whose step was lost are resumed. A
+// step that is still under way, or has an outcome in the queue, was not lost.
 func (c *conversation) ready(a actor.Context, m *loaded) {
 	if m.err != nil {
 		c.quarantine(m.err)
 		c.rollNone()
+		c.isWarm(a)
 		c.drain(a)
 		return
 	}
 	c.state, c.at, c.snapshot = m.state, m.at, m.at.Version
 	var resume []*item
-	for _, r := range domain.OpenRuns(c.state) {
-		resume = append(resume, resumeRun(r.Member, r.Run))
+	taken := c.box.resuming()
+	for _, w := range domain.OpenRuns(c.state) {
+		if crew := c.members[w.Member]; crew != nil && crew.step == stepKey(w) || taken[w.Run] {
+			continue
+		}
+		resume = append(resume, resumeRun(w.Member, w.Run))
 	}
 	c.box.front(resume...)
 	c.warmMembers(a)
+	c.isWarm(a)
 	c.callRoll(a)
 	if c.draining {
 		c.drain(a)
@@ -245,7 +260,7 @@ func (c *conversation) tick(a actor.Context) {
 		c.extend(d)
 	}
 	if !c.due() && len(c.box.held) == 0 && time.Since(c.idleAt) >= c.PassivateAfter {
-		a.Send(c.parent, &passivate{key: c.box.key, seen: c.seen})
+		a.Send(c.parent, &passivate{key: c.box.key, seen: c.box.seen})
 	}
 }
 

@@ -44,8 +44,9 @@ func (c *conversation) act(a actor.Context) {
 			c.stopStep(a, id)
 		}
 	}
+	taken := c.box.resuming() // those begin with the commit that takes them up
 	for id, w := range due {
-		if m := c.member(a, id); m.step == "" {
+		if m := c.member(a, id); m.step == "" && !taken[w.Run] {
 			if j := c.job(w); j != nil {
 				m.step = stepKey(w)
 				a.Send(m.pid, &begin{key: m.step, job: j})
@@ -103,11 +104,11 @@ func (c *conversation) member(a actor.Context, id string) *crew {
 // memberRestarted: the step of a crashed member's actor is lost, like one of a
 // crashed node.
 func (c *conversation) memberRestarted(a actor.Context, m *restarted) {
-	if c.state == nil || c.draining {
-		return
-	}
 	if crew := c.members[m.member]; crew != nil {
 		crew.step = ""
+	}
+	if c.state == nil || c.draining { // a load takes up what it finds open
+		return
 	}
 	for _, r := range domain.OpenRuns(c.state) {
 		if r.Member == m.member {

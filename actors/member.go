@@ -25,8 +25,9 @@ type member struct {
 
 	step   string
 	cancel context.CancelFunc
-	// wait before the next attempt, as the last failed one asked.
-	wait time.Duration
+	// wait before the next attempt of the run, as its last failed one asked.
+	wait    time.Duration
+	waiting string
 }
 
 // job is one step: it returns the command that records what it came to, and
@@ -56,6 +57,7 @@ func (m *member) Receive(a actor.Context) {
 		if msg.key == m.step {
 			m.stop()
 			m.wait = msg.wait
+			_, m.waiting = runOf(msg.command)
 			a.Send(m.conversation, &outcome{item: &item{command: msg.command}})
 		}
 	case *answerRoll:
@@ -74,7 +76,10 @@ func (m *member) stop() {
 func (m *member) begin(a actor.Context, b *begin) {
 	m.stop()
 	wait := m.wait
-	m.wait = 0
+	if _, run := b.job.owner(); run != m.waiting {
+		wait = 0
+	}
+	m.wait, m.waiting = 0, ""
 	ctx, cancel := context.WithCancel(context.Background())
 	m.step, m.cancel = b.key, cancel
 	self := a.Self()

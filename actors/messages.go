@@ -46,6 +46,8 @@ type (
 		key  domain.Key
 		seen uint64
 	}
+	// warmedUp: a conversation that was to be rebuilt is there.
+	warmedUp struct{}
 	// tick comes every holdEvery.
 	tick struct{}
 )

@@ -34,6 +34,7 @@ type owner struct {
 // run returns when ctx has ended and the partition is let go.
 func (o *owner) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		asked := time.Now()
 		lease, err := o.Store.Claim(ctx, o.Node, o.partition)
 		if err != nil {
 			if !errors.Is(err, eventstore.ErrHeld) && ctx.Err() == nil {
@@ -42,12 +43,12 @@ func (o *owner) run(ctx context.Context) {
 			pause(ctx, time.Second+rand.N(500*time.Millisecond))
 			continue
 		}
-		o.hold(ctx, lease)
+		o.hold(ctx, lease, asked)
 	}
 }
 
 // hold works on the partition until the lease is lost or ctx ends.
-func (o *owner) hold(ctx context.Context, lease eventstore.Lease) {
+func (o *owner) hold(ctx context.Context, lease eventstore.Lease, claimed time.Time) {
 	session, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	stopDrain := context.AfterFunc(ctx, func() { end(nil) })
@@ -55,7 +56,7 @@ func (o *owner) hold(ctx context.Context, lease eventstore.Lease) {
 
 	renewed := make(chan struct{})
 	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx))
-	go func() { defer close(renewed); o.renew(renewing, lease, end) }()
+	go func() { defer close(renewed); o.renew(renewing, lease, claimed, end) }()
 	defer func() { stopRenewing(); <-renewed }()
 
 	receiver, err := o.Store.Receive(session, lease)
@@ -78,6 +79,12 @@ func (o *owner) hold(ctx context.Context, lease eventstore.Lease) {
 	case <-done:
 	case <-time.After(o.DrainTimeout):
 		o.Log.Warn("partition did not drain in time", "partition", o.partition)
+		if !errors.Is(lost, context.Canceled) { // to be claimed again only when it is empty
+			select {
+			case <-done:
+			case <-ctx.Done():
+			}
+		}
 	}
 	if errors.Is(lost, context.Canceled) {
 		o.release(lease)
@@ -147,7 +154,7 @@ func (o *owner) arrive(ctx context.Context, d eventstore.Delivery) {
 	cmd, err := ingress.Decode(e, d.Seq(), d.Time())
 	if err == nil {
 		it.command = cmd
-		err = o.storeBodies(ctx, e.Key, cmd)
+		err = o.bodies(ctx, e.Key, cmd)
 	}
 	if err == nil {
 		o.system.Root.Send(o.pid, &arrived{key: e.Key, item: it})
@@ -162,26 +169,51 @@ func (o *owner) arrive(ctx context.Context, d eventstore.Delivery) {
 	}
 }
 
-// renew keeps the lease until ctx ends; it ends the session when it cannot.
-func (o *owner) renew(ctx context.Context, lease eventstore.Lease, end func(error)) {
+// bodyPatience is how long an arriving message waits for its body to be
+// stored. Meanwhile those behind it wait too: they come in order.
+const bodyPatience = 30 * time.Second
+
+// bodies waits out short faults: a message left for redelivery comes only
+// after minutes.
+func (o *owner) bodies(ctx context.Context, key domain.Key, cmd *rollcallv1.Command) error {
+	ctx, cancel := context.WithTimeout(ctx, bodyPatience)
+	defer cancel()
+	retry := delays(50*time.Millisecond, 2*time.Second)
+	for {
+		err := o.checkBodies(ctx, key, cmd)
+		if err == nil {
+			err = o.storeBodies(ctx, key, cmd)
+		}
+		if _, refused := asRefusal(err); err == nil || refused || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, retry())
+	}
+}
+
+// renew keeps the lease, claimed at the given time, until ctx ends; it ends the
+// session when it cannot.
+func (o *owner) renew(ctx context.Context, lease eventstore.Lease, last time.Time, end func(error)) {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
-	last := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		attempt, cancel := context.WithTimeout(ctx, renewEvery)
+		// The lease runs from before it was asked for, and an attempt that
+		// hangs must not outlast the time left.
+		asked := time.Now()
+		attempt, cancel := context.WithDeadline(ctx, last.Add(giveUpAfter))
 		err := o.Store.Renew(attempt, lease)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			last = time.Now()
-		case errors.Is(err, eventstore.ErrPartitionLost) || time.Since(last) > giveUpAfter:
+			last = asked
+		case errors.Is(err, eventstore.ErrPartitionLost) || time.Since(last) >= giveUpAfter:
 			end(eventstore.ErrPartitionLost)
 			return
 		}
@@ -197,14 +229,9 @@ func (o *owner) release(lease eventstore.Lease) {
 }
 
 // refuse tells whoever asked; a message that nobody waits for goes to the dead
-// letters, so that it is not lost without a trace.
+// letters, so that it is not lost without a trace. The message is gone before
+// the answer is given: what was refused must not come again and be done.
 func (rt *runtime) refuse(ctx context.Context, key domain.Key, it *item, r *rollcallv1.Refusal) {
-	if it.reply != "" {
-		rt.Answer(it.reply, &rollcallv1.Answer{Conversation: key.Conversation, Command: it.command.GetId(), Refusal: r})
-	}
-	if it.delivery == nil {
-		return
-	}
 	var err error
 	if it.reply != "" {
 		err = it.delivery.Ack(ctx)
@@ -213,6 +240,9 @@ func (rt *runtime) refuse(ctx context.Context, key domain.Key, it *item, r *roll
 	}
 	if err != nil && ctx.Err() == nil {
 		rt.Log.Warn("inbox message not settled; it will come again", "seq", it.delivery.Seq(), "error", err)
+	}
+	if err == nil && it.reply != "" {
+		rt.Answer(it.reply, &rollcallv1.Answer{Conversation: key.Conversation, Command: it.command.GetId(), Refusal: r})
 	}
 }
 

@@ -17,6 +17,8 @@ type partition struct {
 	conversations map[domain.Key]*child
 	// dropping is set while everything is being let go.
 	dropping *dropAll
+	// cold are the conversations still to be rebuilt in the background.
+	cold []domain.Key
 }
 
 // child is a conversation as its partition knows it.
@@ -43,7 +45,10 @@ func (p *partition) Receive(c actor.Context) {
 	case *arrived:
 		p.pass(c, m.key, &deliver{item: m.item})
 	case *warm:
-		p.warmUp(c, m.keys)
+		p.cold = m.keys
+		p.warmUp(c)
+	case *warmedUp:
+		p.warmUp(c)
 	case *rollCall:
 		if p.lost == nil || p.dropping != nil {
 			close(m.out) // not ours now: the caller tries again or leaves it out
@@ -51,6 +56,7 @@ func (p *partition) Receive(c actor.Context) {
 		}
 		p.pass(c, m.key, m)
 	case *tick:
+		p.warmUp(c) // should the one before have crashed
 		for _, ch := range p.conversations {
 			if !ch.leaving {
 				ch.sent++
@@ -105,15 +111,22 @@ func (p *partition) spawn(c actor.Context, ch *child) {
 		panic(err) // the name is taken: our book-keeping is wrong
 	}
 	ch.pid, ch.sent, ch.leaving, ch.drained = pid, 0, false, false
+	ch.box.seen = 0
 }
 
-func (p *partition) warmUp(c actor.Context, keys []domain.Key) {
-	for _, key := range keys {
-		if p.warmed.Load() >= int64(p.WarmMembers) {
-			return
-		}
-		p.pass(c, key, &keepWarm{})
+// warmUp rebuilds the next cold conversation. They are loaded one after the
+// other, so that the bound counts what is there, and who works is not held up.
+func (p *partition) warmUp(c actor.Context) {
+	if len(p.cold) == 0 {
+		return
 	}
+	if p.lost == nil || p.dropping != nil || p.warmed.Load() >= int64(p.WarmMembers) {
+		p.cold = nil
+		return
+	}
+	key := p.cold[0]
+	p.cold = p.cold[1:]
+	p.pass(c, key, &keepWarm{})
 }
 
 // drop begins to let go of everything. A drain asks each conversation to

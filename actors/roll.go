@@ -106,7 +106,16 @@ func (c *conversation) warmMembers(a actor.Context) {
 			continue
 		}
 		c.warmed.Add(1)
+		c.warm++
 		c.member(a, m.ID)
+	}
+}
+
+// isWarm lets the partition go on to the next.
+func (c *conversation) isWarm(a actor.Context) {
+	if c.warming {
+		c.warming = false
+		a.Send(c.parent, &warmedUp{})
 	}
 }
 
@@ -148,6 +157,10 @@ func (n *Node) askRoll(k domain.Key, out chan []Present) {
 	out <- nil // not ours
 }
 
+// rollAgain is how long a conversation may take to answer before it is asked
+// again: what was asked of an actor that ended is lost.
+const rollAgain = 2 * time.Second
+
 // awaitRoll asks again while the partition is between two leases.
 func (n *Node) awaitRoll(ctx context.Context, k domain.Key, answer chan []Present) ([]Present, error) {
 	for {
@@ -156,6 +169,7 @@ func (n *Node) awaitRoll(ctx context.Context, k domain.Key, answer chan []Presen
 			if held {
 				return got, nil
 			}
+		case <-time.After(rollAgain):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
