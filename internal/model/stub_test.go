@@ -34,7 +34,7 @@ func stub(t *testing.T, cfg Config, answer http.HandlerFunc) *OpenAI {
 	// Ports are used again, and gates stay: each stub is an account of its own.
 	cfg.BaseURL = fmt.Sprintf("%s/%d/v1", server.URL, stubs.Add(1))
 	if cfg.Total == 0 {
-		cfg.Total = 30 * time.Second
+		cfg.Total = 2 * time.Minute
 	}
 	client := New(cfg)
 	t.Cleanup(client.Close)
@@ -110,7 +110,7 @@ var (
 )
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
