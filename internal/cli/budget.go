@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -40,12 +41,9 @@ func (s *session) budget(text string, o *rollcallv1.OpenConversation) (*rollcall
 func (s *session) unpriced(o *rollcallv1.OpenConversation) []string {
 	var names []string
 	for _, a := range o.GetAgents() {
-		name := a.GetModel()
-		if name == "" {
-			name = s.cfg.Model
-		}
-		if name == "" {
-			name = defaultModel
+		name := cmp.Or(a.GetModel(), s.cfg.Model, defaultModel)
+		if strings.HasPrefix(name, "scripted:") {
+			name = "scripted" // as the node calls it
 		}
 		if _, ok := s.cfg.Prices[name]; !ok {
 			names = append(names, name)

@@ -108,17 +108,18 @@ func (d *demoRun) follow(ctx context.Context, conversation string) error {
 	return d.end(ctx, f, r)
 }
 
-// halfway reports the moment to crash in: a task is in work, and a model call
-// is under way.
+// halfway reports the moment to crash in: one task is done, another is in
+// work, and a member's model call is under way.
 func halfway(s *domain.State) bool {
-	claimed, calling := false, false
+	done, working, calling := false, false, false
 	for _, t := range s.Tasks {
-		claimed = claimed || t.Status == rollcallv1.TaskStatus_TASK_STATUS_IN_PROGRESS
+		done = done || t.Status == rollcallv1.TaskStatus_TASK_STATUS_COMPLETED
+		working = working || t.Status == rollcallv1.TaskStatus_TASK_STATUS_IN_PROGRESS
 	}
 	for _, m := range s.Members {
-		calling = calling || !m.IsLead() && m.Run != nil && m.Run.Phase == domain.Calling && m.Run.Step > 1
+		calling = calling || !m.IsLead() && m.Run != nil && m.Run.Phase == domain.Calling
 	}
-	return claimed && calling
+	return done && working && calling
 }
 
 // crash kills the node while the model server is at work for it, and starts

@@ -22,7 +22,8 @@ type following struct {
 	shown    uint64
 	teller   *teller
 	progress progress
-	// answer is the Lead's last word.
+	// events counts what happened so far; answer is the Lead's last word.
+	events int
 	answer *rollcallv1.Body
 	// enough says when to stop; it is asked at the end of the log.
 	enough func(*domain.State) bool
@@ -94,6 +95,7 @@ func (f *following) take(u api.Update) {
 	}
 	f.state.Evolve(u.Commit)
 	told := f.teller.hear(u.Commit)
+	f.events += len(told)
 	for _, e := range u.Commit.GetEvents() {
 		if r := e.GetLeadReplied(); r != nil {
 			f.answer = r.GetText()

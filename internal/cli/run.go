@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -204,7 +203,7 @@ func (s *session) finish(ctx context.Context, f *following, ended error, convers
 		s.line(s.Out, r)
 		return exit(r.Exit)
 	}
-	if r.Answer != "" && (ended == nil || !errors.Is(ended, context.Canceled)) {
+	if r.Answer != "" && ended == nil {
 		s.put(s.Out, r.Answer)
 	}
 	s.lastWords(r, f, out)
@@ -218,7 +217,7 @@ func (s *session) lastWords(r result, f *following, out *output) {
 	}
 	switch r.Status {
 	case "done":
-		s.say("done: %d events of %s, %s", r.Version, short, spent(f.state))
+		s.say("done: %s, %d events, %s", short, f.events, spent(f.state))
 	case "interrupted":
 		s.say("detached: the team goes on. Come back with: rollcall watch %s", short)
 	case "timeout":

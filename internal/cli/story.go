@@ -52,7 +52,7 @@ func (t *teller) tell(e *rollcallv1.Event) sentence {
 }
 
 func (t *teller) by(id, format string, args ...any) (sentence, bool) {
-	return sentence{who: t.names.Of(id), what: fmt.Sprintf(format, args...)}, true
+	return sentence{who: t.name(id), what: fmt.Sprintf(format, args...)}, true
 }
 
 func (t *teller) quietly(id, format string, args ...any) (sentence, bool) {
@@ -82,7 +82,7 @@ func (t *teller) conversation(e *rollcallv1.Event) (sentence, bool) {
 	case *rollcallv1.Event_TeamDissolved:
 		return t.by(k.TeamDissolved.GetBy(), "dissolved team %s", k.TeamDissolved.GetTeam())
 	case *rollcallv1.Event_WaitStarted:
-		return t.by(k.WaitStarted.GetMember(), "waits for an answer of %s to %s", t.names.Of(k.WaitStarted.GetAwaited()), k.WaitStarted.GetMessage())
+		return t.by(k.WaitStarted.GetMember(), "waits for an answer of %s to %s", t.name(k.WaitStarted.GetAwaited()), k.WaitStarted.GetMessage())
 	case *rollcallv1.Event_WaitEnded:
 		return t.quietly(k.WaitEnded.GetMember(), "no longer waits on %s: %s", k.WaitEnded.GetMessage(), k.WaitEnded.GetReason())
 	case *rollcallv1.Event_BudgetRaised:
@@ -151,7 +151,7 @@ func (t *teller) mail(e *rollcallv1.Event) (sentence, bool) {
 	switch k := e.GetKind().(type) {
 	case *rollcallv1.Event_MessageDelivered:
 		m := k.MessageDelivered
-		to := t.names.Of(m.GetTo())
+		to := t.name(m.GetTo())
 		switch m.GetKind() {
 		case rollcallv1.MailKind_MAIL_KIND_TEXT, rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
 			return t.by(m.GetFrom(), "→ %s: %s", to, bodyText(m.GetBody()))
@@ -301,3 +301,6 @@ func budgetText(b *rollcallv1.Budget) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// name of a member, safe to print.
+func (t *teller) name(id string) string { return oneLine(t.names.Of(id), 24) }
