@@ -128,7 +128,8 @@ func (c *conversation) finish(a actor.Context, f *flight, commit *rollcallv1.Com
 
 func (c *conversation) answer(d decided) {
 	it := d.item
-	if refused, ok := asRefusal(d.err); ok {
+	refused, no := asRefusal(d.err)
+	if no && !(it.redrove && refused.GetCode() == domain.CodeNotHeld) {
 		if it.delivery == nil {
 			c.outcomeRefused(it, refused)
 			return

@@ -150,6 +150,7 @@ func (c *conversation) accept(a actor.Context, it *item) {
 		if it.command.GetRetryMember() == nil {
 			return
 		}
+		it.redrove = true
 		c.box.quarantine, c.box.crashes = nil, 0
 		c.setAside(c.box.key, nil)
 		c.load()

@@ -16,6 +16,9 @@ type item struct {
 	delivery eventstore.Delivery
 	// reply is the subject to answer on; may be empty.
 	reply string
+	// redrove: the command took its conversation out of quarantine, which is
+	// an effect even if it has no other.
+	redrove bool
 }
 
 // Messages to a partition.

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -20,17 +21,22 @@ func (d *Decision) interruptMember(c *rollcallv1.InterruptMember) *Refusal {
 	return nil
 }
 
+// CodeNotHeld refuses to retry where nothing is held back.
+const CodeNotHeld = "not-held"
+
 // retryMember wakes members whose last run failed, ran out of budget or was
-// interrupted: all of them when none is named, which may be nobody.
+// interrupted: all of them when none is named.
 func (d *Decision) retryMember(c *rollcallv1.RetryMember) *Refusal {
 	if d.State().spent() {
 		return Refuse("budget-used-up", "nothing is tried again", "the conversation's budget is used up", "raise it first")
 	}
 	if c.GetMember() == "" {
-		for _, m := range d.State().Members {
-			if m.Held {
-				d.retry(m)
-			}
+		held := keep(slices.Clone(d.State().Members), func(m *Member) bool { return m.Held })
+		if len(held) == 0 {
+			return Refuse(CodeNotHeld, "nothing is tried again", "no member is held back", "write to the Lead instead: rollcall send")
+		}
+		for _, m := range held {
+			d.retry(m)
 		}
 		return nil
 	}
@@ -39,7 +45,7 @@ func (d *Decision) retryMember(c *rollcallv1.RetryMember) *Refusal {
 		return refusal
 	}
 	if !m.Held {
-		return Refuse("not-held", fmt.Sprintf("nothing of %s is tried again", m.Name), "nothing holds it", "write to it instead: rollcall send")
+		return Refuse(CodeNotHeld, fmt.Sprintf("nothing of %s is tried again", m.Name), "nothing holds it", "write to it instead: rollcall send")
 	}
 	d.retry(m)
 	return nil
