@@ -129,7 +129,7 @@ func (s *session) checkNode(ctx context.Context) []api.Check {
 		}
 		return []api.Check{{Name: "node", Level: level, Found: r.What + ": " + r.Why, Fix: r.Try}}
 	}
-	checks := []api.Check{{Name: "node", Level: api.OK, Found: fmt.Sprintf("%s answers in %v", info.Node, time.Since(before).Round(time.Millisecond)), Node: info.Node}}
+	checks := []api.Check{{Name: "node", Level: api.OK, Found: fmt.Sprintf("%s answers in %v", info.Node, time.Since(before).Round(100*time.Microsecond)), Node: info.Node}}
 	if info.Version != s.Version {
 		checks = append(checks, api.Check{Name: "version", Level: api.Warn, Found: "the node runs " + info.Version + ", this is " + s.Version, Fix: "stop the node and start it with this program"})
 	}

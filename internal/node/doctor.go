@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/config"
@@ -16,13 +18,14 @@ type doctor struct {
 	node     *Node
 	settings *config.Settings
 	store    *eventstore.JetStream
+	nc       *nats.Conn
 }
 
 // Diagnose implements api.Doctor.
 func (d *doctor) Diagnose(ctx context.Context, _ string) ([]api.Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	checks := []api.Check{d.storage(), d.model(), d.dead(ctx), d.quarantine()}
+	checks := []api.Check{d.storage(), d.streams(ctx), d.model(), d.dead(ctx), d.quarantine()}
 	for i := range checks {
 		checks[i].Node = d.node.name
 	}

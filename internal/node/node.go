@@ -116,7 +116,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	service, err := api.Serve(nc, api.Config{
-		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store},
+		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store, nc: nc},
 		Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 	})
 	if err != nil {
