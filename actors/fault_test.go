@@ -193,7 +193,7 @@ func TestRunsEndBeforeTheLeaseLapses(t *testing.T) {
 		store.mute.Store(true)
 		w.until("the run ends", func(*domain.State) bool { return ended.Load() != 0 })
 		store.mute.Store(false)
-		if d := time.Duration(ended.Load() - store.renewed.Load()); d > eventstore.LeaseTTL*8/10 {
+		if d := time.Duration(ended.Load() - store.renewed.Load()); d > eventstore.LeaseTTL*9/10 {
 			t.Errorf("the run went on for %s after the last renewal, the lease lasts %s", d, eventstore.LeaseTTL)
 		}
 	})

@@ -16,8 +16,9 @@ import (
 
 const (
 	// A lease that could not be renewed for this long is given up before it
-	// lapses, so that runs end while they are still ours.
-	giveUpAfter = eventstore.LeaseTTL * 7 / 10
+	// lapses, so that runs end while they are still ours. A renewal that is
+	// merely slow has as long as it can.
+	giveUpAfter = eventstore.LeaseTTL * 17 / 20
 	renewEvery  = eventstore.LeaseTTL / 3
 	// Held inbox messages are extended this often; the store's wait is minutes.
 	holdEvery = 30 * time.Second
@@ -150,7 +151,7 @@ func (o *owner) warm(session context.Context) {
 func (o *owner) arrive(ctx context.Context, d eventstore.Delivery) {
 	o.busy()
 	e := d.Envelope()
-	it := &item{delivery: d, reply: e.Header[eventstore.HeaderReply]}
+	it := &item{delivery: d, reply: ingress.ReplyTo(e)}
 	cmd, err := ingress.Decode(e, d.Seq(), d.Time())
 	if err == nil {
 		it.command = cmd

@@ -70,6 +70,28 @@ func Decode(e eventstore.Envelope, seq uint64, at time.Time) (*rollcallv1.Comman
 	return identify(cmd, header(e, eventstore.HeaderID), seq, at)
 }
 
+// ReplyTo is the subject that the answer to a message goes to, or nothing: the
+// node answers with rights of its own, and nobody may point it at the server's
+// subjects, or at ours, where an answer would be taken for mail or for a commit.
+func ReplyTo(e eventstore.Envelope) string {
+	subject := header(e, eventstore.HeaderReply)
+	first, _, _ := strings.Cut(subject, ".")
+	if first == "rollcall" || strings.HasPrefix(first, "$") || strings.ContainsFunc(subject, notInSubject) {
+		return ""
+	}
+	for token := range strings.SplitSeq(subject, ".") {
+		if token == "" {
+			return ""
+		}
+	}
+	return subject
+}
+
+// notInSubject reports what never stands in the subject of one answer.
+func notInSubject(r rune) bool {
+	return r == '*' || r == '>' || r == unicode.ReplacementChar || unicode.IsSpace(r) || unicode.IsControl(r)
+}
+
 // header finds a header in any case: publishers write them by hand.
 func header(e eventstore.Envelope, name string) string {
 	if v, ok := e.Header[name]; ok {

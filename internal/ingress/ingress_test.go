@@ -273,3 +273,30 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// The node is not made to speak on subjects that are not the asker's.
+func TestAnswersGoOnlyToWhoeverAsked(t *testing.T) {
+	for subject, want := range map[string]string{
+		"_INBOX.abc.1":                   "_INBOX.abc.1",
+		"answer.here":                    "answer.here",
+		"":                               "",
+		"rollcall.in.other.c1.lead":      "",
+		"rollcall.events.7.main.c1":      "",
+		"rollcall":                       "",
+		"$JS.API.STREAM.DELETE.ROLLCALL": "",
+		"$KV.ROLLCALL_NODES.owner.1":     "",
+		"_INBOX.>":                       "",
+		"_INBOX.*":                       "",
+		"_INBOX.a b":                     "",
+		"_INBOX.a\r\nPUB x":              "",
+		"_INBOX..a":                      "",
+		"_INBOX.":                        "",
+		".rollcall.in.main.c1.lead":      "",
+		"_INBOX.\xff":                    "",
+	} {
+		e := eventstore.Envelope{Header: map[string]string{eventstore.HeaderReply: subject}}
+		if got := ReplyTo(e); got != want {
+			t.Errorf("%q answers on %q, want %q", subject, got, want)
+		}
+	}
+}
