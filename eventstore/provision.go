@@ -111,7 +111,7 @@ func provisionStream(ctx context.Context, js jetstream.JetStream, want jetstream
 	switch version, err := checkStream(have); {
 	case err != nil:
 		return err
-	case version == provision && have.Replicas >= want.Replicas && have.MaxBytes == want.MaxBytes:
+	case version == provision && len(Drift(want, have)) == 0:
 		return nil
 	}
 	want.Replicas = max(want.Replicas, have.Replicas)
