@@ -7,8 +7,13 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// maxArguments bounds the arguments of one reply that stand in the log, in bytes.
-const maxArguments = 256 << 10
+const (
+	// maxArguments bounds what the calls of one reply take in the log, in bytes.
+	maxArguments = 256 << 10
+	// maxReplyCalls bounds the calls of one reply that are recorded: each has an
+	// outcome, and all must fit into one commit.
+	maxReplyCalls = 512
+)
 
 // finishTooLarge is recorded instead of the server's finish reason when the
 // calls of a reply would not fit into a commit: none of them is run.
@@ -54,9 +59,9 @@ func (d *Decision) reply(m *Member, c *rollcallv1.RecordReply) *rollcallv1.Model
 	}
 	size := 0
 	for _, call := range c.GetCalls() {
-		size += len(call.GetArguments())
+		size += len(call.GetArguments()) + len(call.GetName()) + len(call.GetId())
 	}
-	if size > maxArguments {
+	if size > maxArguments || len(c.GetCalls()) > maxReplyCalls {
 		reply.Finish = finishTooLarge
 	}
 	if !cutReply(reply) {

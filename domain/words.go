@@ -19,7 +19,7 @@ func cutNote(finish string) string {
 	case "content_filter":
 		return "Your last reply was cut off by the model's content filter. None of its tool calls was run. Say it otherwise."
 	case finishTooLarge:
-		return fmt.Sprintf("The tool calls of your last reply had more than %d KiB of arguments. None of them was run. Make fewer calls at once, and write long files in parts.", maxArguments>>10)
+		return fmt.Sprintf("Your last reply had more than %d tool calls, or more than %d KiB in them. None of them was run. Make fewer calls at once, and write long files in parts.", maxReplyCalls, maxArguments>>10)
 	}
 	return "Your last reply was cut off at the length limit. None of its tool calls was run. Do less in one reply; write long texts to files in parts."
 }
