@@ -128,6 +128,10 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 
 // models makes the model client; a script is served by the node itself.
 func (n *Node) models(set *config.Settings) (model.Client, string, error) {
+	if set.Model == "" {
+		n.log.Warn("no model is set: conversations can be read, no run will succeed")
+		return noModel{}, "none", nil
+	}
 	path, isScript := strings.CutPrefix(set.Model, "scripted:")
 	if !isScript {
 		c := model.New(model.Config{BaseURL: set.BaseURL, Key: set.Key.Reveal()})
@@ -136,7 +140,7 @@ func (n *Node) models(set *config.Settings) (model.Client, string, error) {
 	}
 	script, err := scripted.Load(path)
 	if err != nil {
-		return nil, "", err
+		return nil, "", domain.Refuse("script-invalid", "the script of the model cannot be served", err.Error(), "mend the line and column it names, or choose another with --model")
 	}
 	server, err := scripted.Start(script, "")
 	if err != nil {
