@@ -119,11 +119,14 @@ func (r rule) stream(ctx context.Context, w http.ResponseWriter, reply wireReply
 		reply.Choices, reply.Usage = choices, usage
 		text, _ := encode(reply) // strings and numbers always encode
 		_, _ = io.WriteString(w, "data: "+text+"\n\n")
-		flush(w)
 	}
 	for _, d := range deltas {
 		send([]wireChoice{{Delta: &d}}, nil)
+		if d.ToolCalls == nil { // words are read while they come, calls are not
+			flush(w)
+		}
 	}
+	flush(w)
 	if r.Cut || r.Reset {
 		return ctx.Err() != nil
 	}
@@ -131,6 +134,7 @@ func (r rule) stream(ctx context.Context, w http.ResponseWriter, reply wireReply
 	if req.StreamOptions != nil && req.StreamOptions.IncludeUsage {
 		send([]wireChoice{}, &used)
 	}
+	flush(w)
 	gone := ctx.Err() != nil
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 	flush(w)
