@@ -65,8 +65,11 @@ func (c *complaint) read(v any, depth int) {
 				c.read(inner, depth+1)
 			}
 		}
+		// An error that is a mere string often only names its kind, as in "Bad
+		// Request" or "TypeError": what went wrong stands beside it.
+		_, bare := v["error"].(string)
 		for _, name := range [...]string{"message", "msg", "error_description", "title"} {
-			if c.message == "" && v[name] != nil {
+			if (bare || c.message == "") && v[name] != nil {
 				c.read(v[name], depth+1)
 			}
 		}
