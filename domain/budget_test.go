@@ -44,7 +44,24 @@ func TestBudgetOfTokens(t *testing.T) {
 	k.Refused("budget-used-up", &rollcallv1.Command{Kind: &rollcallv1.Command_RetryMember{RetryMember: &rollcallv1.RetryMember{}}})
 	k.Refused("budget-too-low", raise(&rollcallv1.Budget{Tokens: 220}))
 	k.Refused("budget-too-low", raise(nil))
+	k.Refused("budget-too-low", raise(&rollcallv1.Budget{Tokens: 1}))
 	mustEqual(t, "events", domaintest.Names(k.Do(raise(&rollcallv1.Budget{Tokens: 1000}))), "BudgetRaised RunStarted ModelCallStarted")
+}
+
+// A limit that could never be reached is no limit, at a raise as at an opening;
+// none at all can be wished for.
+func TestBudgetRaisedInMoneyNeedsAPrice(t *testing.T) {
+	r := rules()
+	r.Prices = map[string]domain.Price{"other": {Input: 1}}
+	k := domaintest.New(t, r)
+	k.Do(&rollcallv1.Command{Kind: &rollcallv1.Command_OpenConversation{OpenConversation: &rollcallv1.OpenConversation{
+		Contract: "mailbox", Budget: &rollcallv1.Budget{Tokens: 200}, Objective: domaintest.Text("do it"),
+	}}})
+	k.Acts("lead", "task_list", args{})
+	k.Events("lead", domaintest.Call("task_list", args{}))
+	k.Refused("budget-without-price", raise(&rollcallv1.Budget{CostMicros: 5000}))
+	mustEqual(t, "events", domaintest.Names(k.Do(raise(&rollcallv1.Budget{}))), "BudgetRaised MessageDelivered RunStarted ModelCallStarted")
+	mustEqual(t, "budget", k.State.Budget, domain.Budget{})
 }
 
 func TestBudgetRaisedWakesWhoWasStopped(t *testing.T) {

@@ -87,6 +87,10 @@ func (s *State) memberShutdown(e *rollcallv1.MemberShutdown) {
 
 func (s *State) budgetRaised(e *rollcallv1.BudgetRaised) {
 	raised := budgetOf(e.GetBudget())
+	if raised == (Budget{}) { // no limit any more
+		s.Budget = raised
+		return
+	}
 	if raised.Tokens > 0 {
 		s.Budget.Tokens = raised.Tokens
 	}

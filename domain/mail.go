@@ -169,7 +169,7 @@ func (d *Decision) member(id string) (*Member, *Refusal) {
 	case m == nil:
 		return nil, Refuse("member-not-found", what, "the conversation has no such member", "choose one of: "+d.State().idsAndNames())
 	case !m.Alive():
-		return nil, Refuse("member-shut-down", what, m.Name+" was shut down", "choose one of: "+d.State().idsAndNames())
+		return nil, Refuse("member-shut-down", fmt.Sprintf("%s (%s) is shut down", m.Name, m.ID), "its team was dissolved, or it was removed; that is for good", "choose one of: "+d.State().idsAndNames())
 	}
 	return m, nil
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -60,8 +61,11 @@ func (d *Decision) raiseBudget(c *rollcallv1.RaiseBudget) *Refusal {
 	s, b := d.State(), budgetOf(c.GetBudget())
 	what := "the budget is not raised"
 	switch {
-	case b == Budget{}:
-		return Refuse("budget-too-low", what, "no limit is given", "name the new total of tokens, money or steps")
+	case c.GetBudget() == nil:
+		return Refuse("budget-too-low", what, "no limit is given", "name the new total of tokens, money or steps; all zero is no limit")
+	case b.CostMicros > 0 && s.Used.CostMicros == 0 && len(d.unpriced()) > 0:
+		return Refuse("budget-without-price", what, "a limit in money cannot be kept: no price is known for "+quoteAll(d.unpriced()),
+			"limit tokens, or put prices into the node's rollcall.yaml")
 	case b.Tokens > 0 && b.Tokens <= s.Used.tokens():
 		return Refuse("budget-too-low", what, fmt.Sprintf("%d tokens are used already", s.Used.tokens()), "name a total above that")
 	case b.CostMicros > 0 && b.CostMicros <= s.Used.CostMicros:
@@ -78,6 +82,20 @@ func (d *Decision) raiseBudget(c *rollcallv1.RaiseBudget) *Refusal {
 		d.note(m, "budget.raised", budgetNote)
 	}
 	return nil
+}
+
+// unpriced are the models of the conversation whose price the node does not
+// know.
+func (d *Decision) unpriced() []string {
+	var names []string
+	for _, a := range d.State().Agents {
+		name := cmp.Or(a.GetModel(), d.b.r.DefaultModel)
+		if _, ok := d.b.r.Prices[name]; !ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // fireTimer wakes whom a timer concerns, if it is still armed.

@@ -40,6 +40,9 @@ type Price struct {
 	Input, Cached, Output uint64
 }
 
+// DefaultAttempts of a step, as Limits.Attempts.
+const DefaultAttempts = 6
+
 // Limits of the runtime; a zero field means the default.
 type Limits struct {
 	// Members alive in a conversation at once, the Lead included; default 64.
@@ -48,7 +51,7 @@ type Limits struct {
 	Tasks int
 	// Steps of a run where neither conversation nor agent type says; default 50.
 	Steps int
-	// Attempts of a step before its run fails; default 6.
+	// Attempts of a step before its run fails; default DefaultAttempts.
 	Attempts int
 	// Resumes of a run after lost nodes before it fails; default 10.
 	Resumes int
@@ -63,7 +66,7 @@ func (l Limits) withDefaults() Limits {
 		Members:  cmp.Or(l.Members, 64),
 		Tasks:    cmp.Or(l.Tasks, 1000),
 		Steps:    cmp.Or(l.Steps, 50),
-		Attempts: cmp.Or(l.Attempts, 6),
+		Attempts: cmp.Or(l.Attempts, DefaultAttempts),
 		Resumes:  cmp.Or(l.Resumes, 10),
 		Reports:  cmp.Or(l.Reports, 20),
 		Calls:    cmp.Or(l.Calls, 64),

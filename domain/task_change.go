@@ -149,5 +149,5 @@ func (ch *change) closedRefusal() *Refusal {
 	if ch.t.Open() || ch.verb == verbReopen || ch.edit == nil && ch.owner == nil {
 		return nil
 	}
-	return Refuse("task-closed", fmt.Sprintf("%s is not changed", ch.t.ID), "it is "+Word(ch.t.Status), "make a new task, or open it again with status claimable")
+	return Refuse("task-closed", fmt.Sprintf("%s cannot be changed", ch.t.ID), alreadyClosed(ch.t), "make a new task, or open it again with status claimable")
 }

@@ -15,12 +15,12 @@ func (d *Decision) CompleteTask(id, result string, paths []string) (*Task, *Refu
 		return nil, refusal
 	}
 	me := d.Caller()
-	what := fmt.Sprintf("%s is not completed", t.ID)
+	what := fmt.Sprintf("%s cannot be completed", t.ID)
 	switch {
 	case t.Owner != "" && t.Owner != me.Name:
 		return nil, notYours(t, what)
 	case t.Status == completed || t.Status == cancelled || t.Status == failed:
-		return nil, Refuse("task-closed", what, "it is "+Word(t.Status), "make a new task, or have it opened again (task_update, status claimable)")
+		return nil, Refuse("task-closed", what, alreadyClosed(t), "make a new task, or have it opened again (task_update, status claimable)")
 	case t.Status == blocked:
 		return nil, Refuse("task-not-claimable", what, "it is blocked: "+t.Reason, "tell the Lead, or have its dependencies changed")
 	case t.Status == pending:
@@ -50,6 +50,9 @@ func (d *Decision) complete(t *Task, result string, paths []string) {
 	board.tell(t, "task.completed", detail)
 	board.settle()
 }
+
+// alreadyClosed says why nothing more is done with a task that has ended.
+func alreadyClosed(t *Task) string { return "it is " + Word(t.Status) + " already" }
 
 // changeTask is the operator's hand on the board.
 func (d *Decision) changeTask(c *rollcallv1.ChangeTask) (string, *Refusal) {
@@ -87,7 +90,7 @@ func (d *Decision) changeTask(c *rollcallv1.ChangeTask) (string, *Refusal) {
 // done completes any open task by the operator's word.
 func (d *Decision) done(t *Task, result string, paths []string) *Refusal {
 	if !t.Open() {
-		return Refuse("task-closed", fmt.Sprintf("%s is not completed", t.ID), "it is "+Word(t.Status), "add a new task")
+		return Refuse("task-closed", fmt.Sprintf("%s cannot be completed", t.ID), alreadyClosed(t), "add a new task")
 	}
 	if refusal := checkText("the result", result, MaxTaskText); refusal != nil {
 		return refusal

@@ -60,7 +60,7 @@ func (d *Decision) checkClaim(ch *change) *Refusal {
 		}
 		return Refuse("task-not-claimable", what, why, "do other work and end your turn: you are woken when it can start")
 	case t.Status != claimable:
-		return Refuse("task-closed", what, "it is "+Word(t.Status), "make a new task, or open it again with status claimable")
+		return Refuse("task-closed", what, alreadyClosed(t), "make a new task, or open it again with status claimable")
 	case t.Owner != "" && ch.owner == nil && t.Owner != owner, !d.mine(t):
 		return notYours(t, what)
 	case !d.chief() && owner != d.Caller().Name:
@@ -116,7 +116,7 @@ func (d *Decision) checkFail(ch *change) *Refusal {
 	t := ch.t
 	switch {
 	case !t.Open():
-		return Refuse("task-closed", t.ID+" does not fail", "it is "+Word(t.Status), "make a new task, or open it again with status claimable")
+		return Refuse("task-closed", t.ID+" cannot fail", alreadyClosed(t), "make a new task, or open it again with status claimable")
 	case !d.chief() && !d.owns(t) && !(t.Owner == "" && t.Creator == d.actor):
 		return notYours(t, t.ID+" does not fail")
 	case ch.reason == "":
@@ -130,7 +130,7 @@ func (d *Decision) checkCancel(ch *change) *Refusal {
 	t := ch.t
 	switch {
 	case !t.Open() && t.Status != failed:
-		return Refuse("task-closed", t.ID+" is not cancelled", "it is "+Word(t.Status), "make a new task, or open it again with status claimable")
+		return Refuse("task-closed", t.ID+" cannot be cancelled", alreadyClosed(t), "make a new task, or open it again with status claimable")
 	case !d.chief() && t.Creator != d.actor:
 		return Refuse("task-not-yours", t.ID+" is not cancelled", "only the Lead, the operator and who created it can", "ask the Lead, or set it to failed with a reason")
 	}

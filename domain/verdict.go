@@ -51,6 +51,9 @@ func (s *State) Verdict() Verdict {
 // unfinishedWork says in a sentence what is not done; empty when all is.
 func (s *State) unfinishedWork() string {
 	if open := s.OpenTasks(); len(open) > 0 {
+		if len(open) == 1 {
+			return "1 task is open: " + open[0].ID
+		}
 		return fmt.Sprintf("%d tasks are open: %s", len(open), taskIDs(open))
 	}
 	var bad []*Task
@@ -60,7 +63,10 @@ func (s *State) unfinishedWork() string {
 		}
 	}
 	if len(bad) > 0 {
-		return "failed: " + taskIDs(bad)
+		if len(bad) == 1 {
+			return "task " + bad[0].ID + " failed"
+		}
+		return fmt.Sprintf("%d tasks failed: %s", len(bad), taskIDs(bad))
 	}
 	for _, m := range s.Members {
 		switch {
