@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,17 @@ func (c *command) wait() said {
 	return s
 }
 
+// feed runs a command that reads its standard input.
+func (p *place) feed(in string, args ...string) said {
+	p.t.Helper()
+	c := &command{t: p.t, args: args, cmd: p.program(args...)}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = strings.NewReader(in), &c.out, &c.err
+	if err := c.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	return c.wait()
+}
+
 // rollcall runs a command of the operator to its end.
 func (p *place) rollcall(args ...string) said {
 	p.t.Helper()
@@ -73,13 +85,18 @@ func (p *place) ok(args ...string) string {
 // reason and what to do, and gives the refusal.
 func (p *place) refused(code string, exit int, args ...string) api.ErrorBody {
 	p.t.Helper()
-	s := p.rollcall(append(args, "--json")...)
+	return p.rollcall(append(args, "--json")...).refusal(p.t, code, exit, args)
+}
+
+// refusal checks that a command was refused, as refused does.
+func (s said) refusal(t *testing.T, code string, exit int, args []string) api.ErrorBody {
+	t.Helper()
 	var body api.ErrorBody
 	if err := json.Unmarshal([]byte(s.err), &body); err != nil {
-		p.t.Fatalf("rollcall %.200q ended with %d and no refusal: %s%s", args, s.code, s.out, s.err)
+		t.Fatalf("rollcall %.200q ended with %d and no refusal: %s%s", args, s.code, s.out, s.err)
 	}
 	if body.Code != code || s.code != exit || body.What == "" || body.Try == "" {
-		p.t.Errorf("rollcall %.200q ended with %d and %+v, want the code %s, exit %d and what to try", args, s.code, body, code, exit)
+		t.Errorf("rollcall %.200q ended with %d and %+v, want the code %s, exit %d and what to try", args, s.code, body, code, exit)
 	}
 	return body
 }
@@ -129,4 +146,14 @@ func (p *place) program(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = p.env
 	return cmd
+}
+
+// file writes a file for the operator and gives its path.
+func (p *place) file(name, text string) string {
+	p.t.Helper()
+	path := filepath.Join(p.t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
 }
