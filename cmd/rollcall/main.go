@@ -25,7 +25,7 @@ func main() {
 	}()
 	app := cli.App{
 		Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv,
-		Version: version, Width: cli.Width, Spawn: cli.Spawn,
+		Version: version, Width: cli.Width, Spawn: cli.Spawn, Terminate: cli.Terminate,
 		StartNode: func(ctx context.Context, c cli.NodeConfig) (cli.Node, error) {
 			return node.Start(ctx, node.Config{Settings: c.Settings, Version: c.Version, Log: c.Log})
 		},

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/projections"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -103,11 +106,38 @@ type InfoAnswer struct {
 	Node    string `json:"node"`
 	Version string `json:"version"`
 	Tenant  string `json:"tenant"`
+	// Settings that the node was started with; they hold until it stops.
+	Settings NodeSettings `json:"settings"`
 	// Time is the node's clock, RFC 3339.
 	Time string `json:"time"`
 	// MaxText is the most bytes of one message's text, MaxFile of one file.
 	MaxText int `json:"max_text"`
 	MaxFile int `json:"max_file"`
+}
+
+// NodeSettings are what a node was started with, as far as it matters to those
+// who use it.
+type NodeSettings struct {
+	// Model is the default model; empty: none.
+	Model   string `json:"model"`
+	BaseURL string `json:"base_url,omitempty"`
+	// KeyMark tells keys apart without telling the key; empty: none is set.
+	KeyMark string `json:"key_mark,omitempty"`
+	// Sync is always or interval.
+	Sync string `json:"sync"`
+}
+
+// SettingsOf makes the NodeSettings of a node.
+func SettingsOf(model, baseURL, key string, syncAlways bool) NodeSettings {
+	s := NodeSettings{Model: model, BaseURL: baseURL, Sync: "interval"}
+	if syncAlways {
+		s.Sync = "always"
+	}
+	if key != "" {
+		sum := sha256.Sum256([]byte("rollcall key mark " + key))
+		s.KeyMark = hex.EncodeToString(sum[:4])
+	}
+	return s
 }
 
 // AnswerBody is what became of a write, in JSON.

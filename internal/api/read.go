@@ -252,7 +252,7 @@ func (s *Server) doctor(ctx context.Context, tenant string, _ ReadRequest) (any,
 
 func (s *Server) info(_ context.Context, tenant string, _ ReadRequest) (any, error) {
 	return InfoAnswer{
-		Node: s.cfg.Node, Version: s.cfg.Version, Tenant: tenant,
+		Node: s.cfg.Node, Version: s.cfg.Version, Tenant: tenant, Settings: s.cfg.Settings,
 		Time: time.Now().UTC().Format(time.RFC3339Nano), MaxText: MaxText, MaxFile: MaxFile,
 	}, nil
 }

@@ -29,6 +29,8 @@ type Config struct {
 	// Node is the node's name, Version the program's (semantic).
 	Node    string
 	Version string
+	// Settings the node was started with.
+	Settings NodeSettings
 	// Patience is the default wait of a write for its answer; 0: Patience.
 	Patience time.Duration
 	// Touch, if not nil, is called at every request: somebody uses the node.

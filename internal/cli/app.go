@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,6 +38,8 @@ type App struct {
 	StartNode func(context.Context, NodeConfig) (Node, error)
 	// Spawn starts this program again as a process of its own.
 	Spawn func(Child) (Process, error)
+	// Terminate asks a process to end in good order.
+	Terminate func(pid int) error
 }
 
 // NodeConfig is what a node is started with.
@@ -97,6 +101,8 @@ func (a *App) Run(ctx context.Context) int {
 	}
 	if !s.begun { // cobra did not get as far as a command of ours
 		err = usageError(err)
+		// Reading the flags may have stopped before this one.
+		s.flags.json = s.flags.json || wantsJSON(a.Args)
 	}
 	// The command's own timeout, or the user's Ctrl-C, however it surfaced.
 	if ctx.Err() != nil {
@@ -117,6 +123,19 @@ func exit(code int) error {
 		return nil
 	}
 	return exitError{code}
+}
+
+// wantsJSON finds --json among arguments that could not be read.
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		if a == "--" {
+			return false
+		}
+		if a == "--json" || a == "--json=true" {
+			return true
+		}
+	}
+	return false
 }
 
 func usageError(err error) error {
@@ -159,15 +178,32 @@ func (s *session) command(c *cobra.Command, run func(ctx context.Context, args [
 		if !slices.Contains(progressModes, s.flags.progress) {
 			return domain.Refuse("usage", fmt.Sprintf("--progress cannot be %q", printable(s.flags.progress)), "", "use "+strings.Join(progressModes, ", "))
 		}
+		if !domain.ValidToken(s.flags.tenant) {
+			return domain.Refuse("tenant-invalid", fmt.Sprintf("%q is no tenant", printable(s.flags.tenant)), "a tenant is 1 to 64 of a-z, 0-9, '-' and '_'", "use main")
+		}
 		if s.flags.timeout > 0 {
 			ctx, s.cancel = context.WithTimeout(ctx, s.flags.timeout)
 		}
 		if err := s.settings(c); err != nil {
 			return err
 		}
+		if err := s.checkData(); err != nil {
+			return err
+		}
 		return run(ctx, args)
 	}
 	return c
+}
+
+// checkData refuses a data directory that is something else.
+func (s *session) checkData() error {
+	info, err := os.Stat(s.cfg.Data)
+	switch {
+	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
+		return domain.Refuse("data-directory-unusable", fmt.Sprintf("the data directory %s cannot be used", printable(s.cfg.Data)),
+			"it is no directory; it is set by "+s.cfg.Origin("data"), "choose another with --data or ROLLCALL_DATA")
+	}
+	return nil // what else is wrong with it is said by whoever needs it
 }
 
 func (s *session) close() {

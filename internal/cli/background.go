@@ -25,9 +25,18 @@ func (s *session) node(ctx context.Context) (c *api.Client, started bool, err er
 		return c, false, err
 	}
 	if c, ok := s.reach(ctx); ok {
-		return c, false, nil
+		return c, false, s.sameSettings(ctx, c)
+	}
+	if c, err := s.awaitHolder(ctx); c != nil || err != nil {
+		if err == nil {
+			err = s.sameSettings(ctx, c)
+		}
+		return c, false, err
 	}
 	if err := s.needModel(); err != nil {
+		return nil, false, err
+	}
+	if err := s.checkScript(); err != nil {
 		return nil, false, err
 	}
 	s.say("starting a node in the background (data in %s)", s.cfg.Data)
@@ -55,10 +64,12 @@ func (s *session) spawnNode(ctx context.Context) (*api.Client, error) {
 		return nil, dataDir(s.cfg.Data, err)
 	}
 	logFile := filepath.Join(s.cfg.Data, nodefile.LOG)
+	before := sizeOf(logFile)
 	child, err := s.Spawn(Child{Args: s.upArgs(), Log: logFile, Detached: true})
 	if err != nil {
 		return nil, domain.Refuse("node-not-started", "the background node cannot be started", err.Error(), "start one by hand with rollcall up")
 	}
+	given := ctx
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	ended := child.Done()
@@ -71,14 +82,14 @@ func (s *session) spawnNode(ctx context.Context) (*api.Client, error) {
 			// It may have lost the race for the directory; the winner answers soon.
 			ended = nil
 			if !nodefile.Held(s.cfg.Data) {
-				return nil, notStarted(logFile)
+				return nil, notStarted(logFile, before)
 			}
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			if context.Cause(ctx) == context.Canceled {
-				return nil, ctx.Err()
+			if given.Err() != nil { // the user's patience, not ours
+				return nil, given.Err()
 			}
-			return nil, notStarted(logFile)
+			return nil, notStarted(logFile, before)
 		}
 	}
 }
@@ -99,16 +110,26 @@ func (s *session) upArgs() []string {
 	return args
 }
 
-// notStarted tells the last words of the node's log.
-func notStarted(logFile string) error {
-	why := "its log is in " + logFile
+// notStarted tells the last words of the node's log, of what came after the
+// first bytes: an earlier node's words explain nothing.
+func notStarted(logFile string, before int64) error {
+	why := "it said nothing; its log is in " + logFile
 	if data, err := os.ReadFile(logFile); err == nil {
+		data = data[min(before, int64(len(data))):]
 		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 		if last := strings.Join(lines[max(0, len(lines)-5):], "\n"); last != "" {
 			why = last
 		}
 	}
 	return domain.Refuse("node-not-started", "the background node did not start", why, "mend the cause, or start one by hand with rollcall up")
+}
+
+func sizeOf(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 func dataDir(dir string, err error) error {

@@ -22,6 +22,9 @@ that a node had set aside.`,
 	}
 	c.Flags().StringVar(&budget, "budget", "", "new limit of the conversation, such as 5.00 or 1000000t")
 	return s.write(c, "due again", func(ctx context.Context, client *api.Client, r ref) (api.AnswerBody, error) {
+		if err := s.sameSettings(ctx, client); err != nil {
+			return api.AnswerBody{}, err
+		}
 		if budget == "" {
 			return client.Retry(ctx, r.conversation, r.member)
 		}

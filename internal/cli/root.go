@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,43 +47,30 @@ team goes on after a crash, and anybody can check what it did.`,
 	p.DurationVar(&s.flags.timeout, "timeout", 0, "give up after this time (exit 124); a running team goes on")
 	p.StringVar(&s.flags.progress, "progress", "auto", "progress on stderr: auto, tty, plain, json or quiet")
 	root.AddCommand(
-		s.demo(), s.run(), s.up(),
+		s.demo(), s.run(), s.up(), s.down(),
 		s.ls(), s.show(), s.roll(), s.watch(), s.log(), s.mail(), s.files(),
 		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.dissolve(),
 		s.replay(), s.verify(),
-		s.doctor(), s.errors(), s.versionCommand(),
+		s.doctor(), s.config(), s.errors(), s.versionCommand(),
 	)
+	for _, c := range root.Commands() {
+		c.SuggestFor = alsoCalled[c.Name()]
+	}
 	return root
 }
 
-// glance is what rollcall alone says: five lines.
-func (s *session) glance(ctx context.Context) error {
-	key := "no API key (set OPENAI_API_KEY)"
-	switch {
-	case s.scripted():
-		key = "model " + s.cfg.Model
-	case s.cfg.Key.Set():
-		key = "API key from " + s.cfg.Origin("api_key")
-	case s.cfg.BaseURL != "":
-		key = "no API key, base URL " + s.cfg.BaseURL
-	}
-	node := "no node is running"
-	if c, err := s.connect(); err == nil {
-		c.Patience = 300 * time.Millisecond
-		if info, err := c.Info(ctx); err == nil {
-			node = "node " + info.Node + " is running"
-		}
-	}
-	data := s.cfg.Data
-	if _, err := os.Stat(data); err != nil {
-		data += " (not made yet)"
-	}
-	fmt.Fprintf(s.Out, "rollcall %s\n", s.Version)
-	fmt.Fprintf(s.Out, "model  %s\n", key)
-	fmt.Fprintf(s.Out, "node   %s\n", node)
-	fmt.Fprintf(s.Out, "data   %s\n", data)
-	fmt.Fprintf(s.Out, "try    rollcall demo  ·  rollcall run \"…\"  ·  rollcall --help\n")
-	return nil
+// alsoCalled are words that other programs have for what a command does.
+var alsoCalled = map[string][]string{
+	"ls":        {"list", "ps"},
+	"show":      {"status", "get", "describe"},
+	"up":        {"start", "serve", "node"},
+	"down":      {"stop", "kill"},
+	"log":       {"logs", "events", "history"},
+	"watch":     {"follow", "attach"},
+	"send":      {"message", "tell", "say"},
+	"task":      {"tasks", "board"},
+	"interrupt": {"abort", "cancel"},
+	"config":    {"settings"},
 }
 
 // connect gives the session's client of the node, of this machine or of

@@ -58,7 +58,7 @@ func program() int {
 	defer stop()
 	app := cli.App{
 		Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv,
-		Version: "1.2.3-test", Width: cli.Width, Spawn: cli.Spawn,
+		Version: "1.2.3-test", Width: cli.Width, Spawn: cli.Spawn, Terminate: cli.Terminate,
 		StartNode: func(ctx context.Context, c cli.NodeConfig) (cli.Node, error) {
 			return node.Start(ctx, node.Config{Settings: c.Settings, Version: c.Version, Log: c.Log})
 		},

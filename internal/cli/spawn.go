@@ -51,6 +51,10 @@ func (p *process) Done() <-chan struct{} { return p.done }
 func (p *process) Kill() error           { return p.cmd.Process.Kill() }
 func (p *process) Stop() error           { return p.cmd.Process.Signal(syscall.SIGTERM) }
 
+// Terminate asks a process to end in good order; it is what a real process
+// gives App.Terminate.
+func Terminate(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }
+
 // Width is the number of columns of the terminal behind w, 0 when there is
 // none; it is what a real process gives App.Width.
 func Width(w io.Writer) int {

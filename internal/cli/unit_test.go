@@ -345,7 +345,7 @@ func TestUpFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	c = newConsole(t, "up", "--data", filepath.Join(file, "below"))
-	c.run(t, api.ExitFailed)
+	c.run(t, api.ExitRefused)
 	if !strings.Contains(c.err.String(), "[data-directory-unusable]") {
 		t.Error(c.err.String())
 	}

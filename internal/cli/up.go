@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
@@ -43,7 +45,7 @@ Ctrl-C or SIGTERM drains it: open runs are set down and taken up by the next nod
 
 func (s *session) runNode(ctx context.Context, background bool, idle time.Duration) error {
 	if err := s.needModel(); err != nil {
-		return err
+		s.say("warning: %s: conversations can be read, no run will succeed (%s)", api.AsRefusal(err).What, api.AsRefusal(err).Try)
 	}
 	dir := s.cfg.Data
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -68,7 +70,7 @@ func (s *session) runNode(ctx context.Context, background bool, idle time.Durati
 	if s.flags.json {
 		s.line(s.Out, upLine{Type: "node", PID: os.Getpid(), Data: dir, Model: s.cfg.Model})
 	} else {
-		s.say("node is up: process %d, data in %s, model %s", os.Getpid(), dir, s.cfg.Model)
+		s.say("node is up: process %d, data in %s, model %s", os.Getpid(), dir, cmp.Or(s.cfg.Model, "none"))
 	}
 	why := untilIdle(ctx, node, idle)
 	log.Info("the node stops", "because", why)

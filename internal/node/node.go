@@ -118,6 +118,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	service, err := api.Serve(nc, api.Config{
 		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store, nc: nc},
 		Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
+		Settings: api.SettingsOf(set.Model, set.BaseURL, set.Key.Reveal(), set.SyncAlways),
 	})
 	if err != nil {
 		return err
