@@ -55,7 +55,7 @@ func (j modelJob) failed(err error) (*rollcallv1.Command, time.Duration) {
 	wait := min(500*time.Millisecond<<min(p.Attempt-1, 8), time.Minute)
 	wait += rand.N(wait / 2)
 	if e, ok := errors.AsType[*model.Error](err); ok {
-		f.Code, f.Transient, f.RequestHash = e.Code, e.Transient, e.RequestHash
+		f.Code, f.Error, f.Transient, f.RequestHash = e.Code, clean(e.Words()), e.Transient, e.RequestHash
 		wait = max(wait, e.RetryAfter)
 	}
 	return &rollcallv1.Command{

@@ -30,6 +30,13 @@ func (d *Decision) recordToolOutcome(c *rollcallv1.RecordToolOutcome) *Refusal {
 	return nil
 }
 
+// A server that is only busy is asked more often before the run fails: the
+// waits between are its own wish, and its answer costs nothing.
+const (
+	rateLimited  = "model-rate-limited"
+	busyPatience = 5
+)
+
 // recordModelFailure takes a model call that brought no complete answer:
 // another attempt while that may help, else the end of the run.
 func (d *Decision) recordModelFailure(c *rollcallv1.RecordModelFailure) *Refusal {
@@ -40,7 +47,11 @@ func (d *Decision) recordModelFailure(c *rollcallv1.RecordModelFailure) *Refusal
 	if m.Run.Phase != Calling || c.GetStep() != m.Run.Step || c.GetAttempt() != m.Run.Attempt {
 		return stale(fmt.Sprintf("run %s is at step %d, attempt %d", m.Run.ID, m.Run.Step, m.Run.Attempt))
 	}
-	retry := c.GetTransient() && int(m.Run.Failures)+1 < d.b.limits.Attempts
+	attempts := d.b.limits.Attempts
+	if c.GetCode() == rateLimited {
+		attempts *= busyPatience
+	}
+	retry := c.GetTransient() && int(m.Run.Failures)+1 < attempts
 	d.emit(&rollcallv1.ModelCallFailed{
 		Run: m.Run.ID, Member: m.ID, Step: c.GetStep(), Attempt: c.GetAttempt(), Code: clean(c.GetCode()),
 		Error: cut(clean(c.GetError()), 2000), Retry: retry, RequestHash: clean(c.GetRequestHash()),

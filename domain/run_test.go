@@ -204,14 +204,21 @@ func TestModelFailures(t *testing.T) {
 	k := said(t)
 	for attempt := uint32(1); attempt < 6; attempt++ {
 		mustEqual(t, "attempt", k.Member("lead").Run.Attempt, attempt)
-		events := k.Do(k.ModelFails("lead", "model-rate-limited", true))
+		events := k.Do(k.ModelFails("lead", "model-server-error", true))
 		mustEqual(t, "events", domaintest.Names(events), "ModelCallFailed ModelCallStarted")
 		mustEqual(t, "retry", events[0].GetModelCallFailed().GetRetry(), true)
 	}
-	events := k.Do(k.ModelFails("lead", "model-rate-limited", true))
+	events := k.Do(k.ModelFails("lead", "model-server-error", true))
 	mustEqual(t, "events", domaintest.Names(events), "ModelCallFailed MessagesReturned RunFinished")
-	mustEqual(t, "code", events[2].GetRunFinished().GetCode(), "model-rate-limited")
+	mustEqual(t, "code", events[2].GetRunFinished().GetCode(), "model-server-error")
 	mustEqual(t, "exit", k.State.Verdict().Exit, 7)
+	t.Run("a busy server is asked longer", func(t *testing.T) {
+		k := said(t)
+		for range 29 {
+			mustEqual(t, "retry", k.Do(k.ModelFails("lead", "model-rate-limited", true))[0].GetModelCallFailed().GetRetry(), true)
+		}
+		mustEqual(t, "retry", k.Do(k.ModelFails("lead", "model-rate-limited", true))[0].GetModelCallFailed().GetRetry(), false)
+	})
 	t.Run("a new step counts anew", func(t *testing.T) {
 		k := said(t)
 		for range 4 {

@@ -123,7 +123,10 @@ type Error struct {
 	RequestHash string
 }
 
-func (e *Error) Error() string {
+func (e *Error) Error() string { return e.Words() + " [" + e.Code + "]" }
+
+// Words are what, why and what to try, for those who show the code apart.
+func (e *Error) Words() string {
 	s := e.What
 	if e.Why != "" {
 		s += ": " + e.Why
@@ -131,5 +134,5 @@ func (e *Error) Error() string {
 	if e.Try != "" {
 		s += " (" + e.Try + ")"
 	}
-	return s + " [" + e.Code + "]"
+	return s
 }
