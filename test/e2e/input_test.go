@@ -15,6 +15,7 @@ import (
 
 const inputScript = `rules:
   - {name: hear, member: '^Lead$', has: [Case input], text: I hear.}
+  - {name: hear a lot, member: '^Lead$', has: [Zeile für Zeile], text: I hear a lot.}
   - name: short-lived team
     member: '^Lead$'
     has: [Case dissolved]
