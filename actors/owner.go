@@ -15,11 +15,6 @@ import (
 )
 
 const (
-	// A lease that could not be renewed for this long is given up before it
-	// lapses, so that runs end while they are still ours. A renewal that is
-	// merely slow has as long as it can.
-	giveUpAfter = eventstore.LeaseTTL * 17 / 20
-	renewEvery  = eventstore.LeaseTTL / 3
 	// Held inbox messages are extended this often; the store's wait is minutes.
 	holdEvery = 30 * time.Second
 )
@@ -195,7 +190,11 @@ func (o *owner) bodies(ctx context.Context, key domain.Key, cmd *rollcallv1.Comm
 // renew keeps the lease, claimed at the given time, until ctx ends; it ends the
 // session when it cannot.
 func (o *owner) renew(ctx context.Context, lease eventstore.Lease, last time.Time, end func(error)) {
-	ticker := time.NewTicker(renewEvery)
+	// A lease that could not be renewed is given up before it lapses, so that
+	// runs end while they are still ours. A renewal that is merely slow has as
+	// long as it can.
+	giveUpAfter := lease.TTL * 17 / 20
+	ticker := time.NewTicker(lease.TTL / 3)
 	defer ticker.Stop()
 	for {
 		select {

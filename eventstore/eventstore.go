@@ -182,6 +182,8 @@ type Lease struct {
 	Node      string
 	// Epoch rises with every claim of the partition.
 	Epoch uint64
+	// TTL is how long the lease lasts without renewal.
+	TTL time.Duration
 }
 
 // Leases decides who works on which partition.
@@ -189,12 +191,12 @@ type Leases interface {
 	// Claim takes the partition. A node takes its own older claim over at once;
 	// another's only when it has lapsed. Errors: ErrHeld.
 	Claim(ctx context.Context, node string, partition int) (Lease, error)
-	// Renew extends a lease for another LeaseTTL. Errors: ErrPartitionLost.
+	// Renew extends a lease for another TTL. Errors: ErrPartitionLost.
 	Renew(ctx context.Context, l Lease) error
 	Release(ctx context.Context, l Lease) error
 }
 
-// LeaseTTL is how long a lease lasts without renewal.
+// LeaseTTL is how long a lease lasts without renewal where nothing else is said.
 const LeaseTTL = 5 * time.Second
 
 // Timers wakes conversations later. A timer that is due comes in by the inbox,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,6 +23,10 @@ type Config struct {
 	InboxBytes int64
 	// CacheBytes bounds the recent commits kept in memory, 32 MiB by default.
 	CacheBytes int
+	// LeaseTTL is how long a claim of a partition lasts without renewal,
+	// LeaseTTL by default. Where no other node can be, a long one spares the
+	// disk and forgives a busy machine.
+	LeaseTTL time.Duration
 	// Log takes what is odd but harmless, such as a corrupt snapshot; nil drops it.
 	Log *slog.Logger
 }
@@ -36,6 +41,9 @@ type JetStream struct {
 
 	// replicated is set when the inbox has more than one replica.
 	replicated bool
+
+	// leaseTTL of the claims of this store.
+	leaseTTL time.Duration
 
 	recent *recent
 
@@ -81,7 +89,8 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*JetStream, error) {
 	}
 	return &JetStream{
 		nc: nc, js: js, log: log, replicated: replicated,
-		recent:  newRecent(cmp.Or(cfg.CacheBytes, 32<<20)),
-		renewed: make(map[Lease]uint64),
+		leaseTTL: cmp.Or(cfg.LeaseTTL, LeaseTTL),
+		recent:   newRecent(cmp.Or(cfg.CacheBytes, 32<<20)),
+		renewed:  make(map[Lease]uint64),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 )
@@ -49,7 +50,7 @@ func (j *JetStream) set(ctx context.Context, partition int, c claimed, expect ui
 	if err != nil {
 		return 0, err
 	}
-	ack, err := j.publish(ctx, ownerMsg(partition, expect, data))
+	ack, err := j.publish(ctx, ownerMsg(partition, expect, data, j.leaseTTL))
 	if err != nil {
 		return 0, err
 	}
@@ -57,9 +58,9 @@ func (j *JetStream) set(ctx context.Context, partition int, c claimed, expect ui
 }
 
 // ownerMsg is a raw publish: the client library's update drops the TTL.
-func ownerMsg(partition int, expect uint64, data []byte) *nats.Msg {
+func ownerMsg(partition int, expect uint64, data []byte, ttl time.Duration) *nats.Msg {
 	m := &nats.Msg{Subject: ownerSubject(partition), Header: nats.Header{}, Data: data}
-	m.Header.Set("Nats-TTL", LeaseTTL.String())
+	m.Header.Set("Nats-TTL", ttl.String())
 	m.Header.Set(headerExpect, strconv.FormatUint(expect, 10))
 	return m
 }
@@ -74,13 +75,13 @@ func (j *JetStream) Claim(ctx context.Context, node string, partition int) (Leas
 		switch {
 		case err != nil:
 		case have.Claim == want.Claim:
-			return j.hold(Lease{Partition: partition, Node: node, Epoch: have.Epoch}, revision), nil
+			return j.hold(Lease{Partition: partition, Node: node, Epoch: have.Epoch, TTL: j.leaseTTL}, revision), nil
 		case have.Node != "" && have.Node != node:
 			return Lease{}, fmt.Errorf("claim partition %d: held by %s at epoch %d: %w", partition, have.Node, have.Epoch, ErrHeld)
 		default:
 			revision, err = j.set(ctx, partition, want, revision)
 			if err == nil {
-				return j.hold(Lease{Partition: partition, Node: node, Epoch: revision}, revision), nil
+				return j.hold(Lease{Partition: partition, Node: node, Epoch: revision, TTL: j.leaseTTL}, revision), nil
 			}
 		}
 		if !passing(err) && !changed(err) || wait.sleep(ctx) != nil {
@@ -128,7 +129,7 @@ func (j *JetStream) Release(ctx context.Context, l Lease) error {
 			if have.Epoch != l.Epoch || have.Node != l.Node {
 				return nil
 			}
-			m := ownerMsg(l.Partition, revision, nil)
+			m := ownerMsg(l.Partition, revision, nil, l.TTL)
 			m.Header.Set("KV-Operation", "DEL")
 			if _, err = j.publish(ctx, m); err == nil {
 				return nil

@@ -23,7 +23,7 @@ func (s *Store) Claim(_ context.Context, node string, partition int) (eventstore
 		return eventstore.Lease{}, fmt.Errorf("claim partition %d: held by %s at epoch %d: %w", partition, held.Node, held.Epoch, eventstore.ErrHeld)
 	}
 	s.epoch++
-	held.Lease = eventstore.Lease{Partition: partition, Node: node, Epoch: s.epoch}
+	held.Lease = eventstore.Lease{Partition: partition, Node: node, Epoch: s.epoch, TTL: eventstore.LeaseTTL}
 	held.until = time.Now().Add(eventstore.LeaseTTL)
 	return held.Lease, nil
 }

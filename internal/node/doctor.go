@@ -51,7 +51,7 @@ func (d *doctor) model() api.Check {
 	case !d.settings.Key.Set() && d.settings.BaseURL == "":
 		return api.Check{Name: "model", Level: api.Fail, Found: d.settings.Model + " at the default address, without a key", Fix: "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none, and start the node again"}
 	}
-	return api.Check{Name: "model", Level: api.OK, Found: d.settings.Model}
+	return api.Check{Name: "model", Level: api.OK, Found: d.settings.Model + " is configured, not tried (rollcall doctor --online asks it)"}
 }
 
 func (d *doctor) dead(ctx context.Context) api.Check {

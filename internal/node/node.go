@@ -68,6 +68,12 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
+// aloneTTL is how long the leases of a node with its own server last. The lock
+// of the data directory keeps every other node out, and this one takes its own
+// claims over at once, so a short lease would only make a busy machine lose its
+// own partitions.
+const aloneTTL = time.Minute
+
 func (n *Node) start(ctx context.Context, cfg Config) error {
 	set := cfg.Settings
 	if set.NATS.Set() {
@@ -92,7 +98,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	storeConfig := eventstore.Config{Log: cfg.Log}
+	storeConfig := eventstore.Config{LeaseTTL: aloneTTL, Log: cfg.Log}
 	if err := eventstore.Provision(ctx, nc, storeConfig); err != nil {
 		return err
 	}
