@@ -108,8 +108,10 @@ func (t Target) credentials(options []nats.Option) ([]nats.Option, error) {
 
 func noNode(dir string, err error) error {
 	why := "it left its address in " + dir + ", but does not answer: " + err.Error()
-	if errors.Is(err, nodefile.ErrNone) {
+	if _, unread := nodefile.Read(dir); errors.Is(unread, nodefile.ErrNone) {
 		why = "there is no " + nodefile.JSON + " in " + dir
+	} else if unread != nil {
+		why = unread.Error()
 	}
 	return domain.Refuse("node-unreachable", "no node is running here", why,
 		"start one with rollcall up, or name another with NATS_URL or ROLLCALL_DATA")

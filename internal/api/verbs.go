@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -195,7 +196,7 @@ func (c *Client) upload(ctx context.Context, conversation string, ref BlobRef, d
 }
 
 // Log reads sealed commits from a version on to the end of the log, page by
-// page, and calls fn with each until it fails. It returns the conversation's
+// page, and calls fn with each until it fails; ErrStop ends it with nil. It returns the conversation's
 // key as soon as that is known, also with an error.
 func (c *Client) Log(ctx context.Context, conversation string, from uint64, fn func(raw []byte) error) (domain.Key, error) {
 	var key domain.Key
@@ -207,7 +208,9 @@ func (c *Client) Log(ctx context.Context, conversation string, from uint64, fn f
 		key = domain.Key{Tenant: page.GetTenant(), Conversation: page.GetConversation()}
 		conversation = key.Conversation
 		for _, raw := range page.GetCommits() {
-			if err := fn(raw); err != nil {
+			if err := fn(raw); errors.Is(err, ErrStop) {
+				return key, nil
+			} else if err != nil {
 				return key, err
 			}
 		}

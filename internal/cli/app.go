@@ -187,7 +187,7 @@ func (s *session) command(c *cobra.Command, run func(ctx context.Context, args [
 		if err := s.settings(c); err != nil {
 			return err
 		}
-		if err := s.checkData(); err != nil {
+		if err := s.checkData(c); err != nil {
 			return err
 		}
 		return run(ctx, args)
@@ -196,7 +196,14 @@ func (s *session) command(c *cobra.Command, run func(ctx context.Context, args [
 }
 
 // checkData refuses a data directory that is something else.
-func (s *session) checkData() error {
+func (s *session) checkData(c *cobra.Command) error {
+	if slices.Contains([]string{"version", "errors", "config", "demo"}, c.Name()) || s.cfg.NATS.Set() {
+		return nil // it needs none
+	}
+	if s.cfg.Data == "" {
+		return domain.Refuse("data-directory-unusable", "there is no data directory", "none is set, and neither HOME nor XDG_DATA_HOME says where to make one",
+			"name one with --data or ROLLCALL_DATA")
+	}
 	info, err := os.Stat(s.cfg.Data)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():

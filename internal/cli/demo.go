@@ -160,6 +160,7 @@ func (d *demoRun) inFlight(ctx context.Context) {
 // startNode starts a node as a process of its own and waits until it is up.
 func (d *demoRun) startNode(ctx context.Context) error {
 	logFile := filepath.Join(d.dir, nodefile.LOG)
+	before := sizeOf(logFile)
 	child, err := d.s.Spawn(Child{
 		Args: []string{
 			"up", "--background", "--idle-exit", "5m", "--config", os.DevNull,
@@ -181,7 +182,7 @@ func (d *demoRun) startNode(ctx context.Context) error {
 		}
 		select {
 		case <-child.Done():
-			return notStarted(logFile)
+			return notStarted(logFile, before)
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()

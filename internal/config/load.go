@@ -27,7 +27,10 @@ func Load(src Sources) (*Settings, error) {
 	if err := src.fill(); err != nil {
 		return nil, err
 	}
-	s := &Settings{SyncAlways: true, Data: filepath.Join(src.xdg("XDG_DATA_HOME", ".local/share"), "rollcall"), origins: map[string]string{}}
+	s := &Settings{SyncAlways: true, origins: map[string]string{}}
+	if dir := src.xdg("XDG_DATA_HOME", ".local/share"); dir != "" {
+		s.Data = filepath.Join(dir, "rollcall")
+	}
 	data, err := src.findFile(s)
 	if err != nil {
 		return nil, err
@@ -87,10 +90,13 @@ func (src *Sources) fromFlag(x Setting) (given struct{ text, origin string }) {
 }
 
 // xdg is a base directory: the variable if it is absolute, else the default
-// below the home directory.
+// below the home directory; empty when that is not known.
 func (src *Sources) xdg(variable, below string) string {
 	if dir, ok := lookup(src.Env, variable); ok && filepath.IsAbs(dir) {
 		return dir
+	}
+	if src.Home == "" {
+		return ""
 	}
 	return filepath.Join(src.Home, filepath.FromSlash(below))
 }
@@ -110,7 +116,11 @@ func (src *Sources) findFile(s *Settings) ([]byte, error) {
 		}
 		return data, nil
 	}
-	for _, file := range []string{filepath.Join(src.Dir, fileName), filepath.Join(src.xdg("XDG_CONFIG_HOME", ".config"), "rollcall", fileName)} {
+	files := []string{filepath.Join(src.Dir, fileName)}
+	if dir := src.xdg("XDG_CONFIG_HOME", ".config"); dir != "" {
+		files = append(files, filepath.Join(dir, "rollcall", fileName))
+	}
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -15,7 +15,8 @@ import (
 
 // Settings of the program.
 type Settings struct {
-	// Data is the data directory, an absolute path.
+	// Data is the data directory, an absolute path; empty when none is set and
+	// there is no home directory to put one into.
 	Data string
 	// Model is the default model; "scripted:FILE", with an absolute path, is
 	// the scripted one. Empty: none is chosen.
@@ -106,6 +107,9 @@ var All = []Setting{
 		set: func(s *Settings, v value) error {
 			s.Model = v.text
 			if file, ok := strings.CutPrefix(v.text, "scripted:"); ok {
+				if file == "" {
+					return errors.New("names no script; write scripted:FILE")
+				}
 				v.text = file
 				s.Model = "scripted:" + v.path()
 			}
@@ -226,7 +230,11 @@ func (s *Settings) Show() []Shown {
 	for _, x := range All {
 		rows = append(rows, Shown{x.Name, x.get(s), s.Origin(x.Name)})
 	}
-	return append(rows, Shown{"prices", fmt.Sprintf("%d models", len(s.Prices)), s.Origin("prices")})
+	prices := fmt.Sprintf("%d models", len(s.Prices))
+	if len(s.Prices) == 1 {
+		prices = "1 model"
+	}
+	return append(rows, Shown{"prices", prices, s.Origin("prices")})
 }
 
 // Origin of a setting: a flag, a variable, a place in a file, or "default".

@@ -20,13 +20,21 @@ func LockDir(dir string) (*nodefile.Lock, error) {
 		return nil, errors.New("lock the data directory: none is named")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("lock the data directory: %w", err)
+		return nil, unusable(dir, err)
 	}
 	lock, err := nodefile.Acquire(dir)
 	if errors.Is(err, nodefile.ErrLocked) {
 		return nil, inUse(dir)
 	}
-	return lock, err
+	if err != nil {
+		return nil, unusable(dir, err)
+	}
+	return lock, nil
+}
+
+func unusable(dir string, err error) error {
+	return domain.Refuse("data-directory-unusable", fmt.Sprintf("the data directory %s cannot be used", dir), err.Error(),
+		"make it a directory that can be written, or choose another with --data or ROLLCALL_DATA")
 }
 
 func inUse(dir string) error {
