@@ -78,12 +78,12 @@ func (d *demoRun) tellEnd(w io.Writer, state *domain.State, r demoResult) {
 	if r.Exit != 0 {
 		mark, how = "✗", "did not finish: "+oneLine(r.Why, 200)
 	}
-	fmt.Fprintf(w, "\n %s team %s %s: %d tasks, %d members, %d events, 1 crash survived    %.1fs\n",
-		mark, demoName, how, completed, len(state.Members), r.Events, r.Seconds)
-	fmt.Fprintf(w, "   node %d was killed at version %d; node %d went on: %d runs resumed, nothing was lost or done twice\n",
-		r.Nodes[0], r.KilledAt, r.Nodes[1], r.Resumed)
-	fmt.Fprintf(w, "   model: scripted, %d calls by its server's own record; %d requests computed again from the log, byte for byte\n",
-		r.ModelCalls, r.Requests)
+	fmt.Fprintf(w, "\n %s team %s %s: %s, %s, %s, 1 crash survived    %.1fs\n",
+		mark, demoName, how, count(completed, "task"), count(len(state.Members), "member"), count(r.Events, "event"), r.Seconds)
+	fmt.Fprintf(w, "   node %d was killed at version %d; node %d went on: %s resumed, nothing was lost or done twice\n",
+		r.Nodes[0], r.KilledAt, r.Nodes[1], count(r.Resumed, "run"))
+	fmt.Fprintf(w, "   model: scripted, %s by its server's own record; %s computed again from the log, byte for byte\n",
+		count(r.ModelCalls, "call"), count(r.Requests, "request"))
 	if r.Data == "" {
 		fmt.Fprintf(w, "   do it for real   export OPENAI_API_KEY=… && rollcall run \"…\"\n")
 		return

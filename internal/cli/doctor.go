@@ -15,16 +15,22 @@ import (
 )
 
 func (s *session) doctor() *cobra.Command {
-	return s.command(&cobra.Command{
-		Use:   "doctor",
+	var online bool
+	c := &cobra.Command{
+		Use:   "doctor [flags]",
 		Short: "Check this installation and say how to mend it",
 		Long: `Doctor runs small named checks at once, here and on the node, and says for each what it
-found and what to do. It fails (exit 1) when one fails.`,
+found and what to do. It fails (exit 1) when one fails. The model is asked only with
+--online: one short call, which costs next to nothing.`,
 		Example: `  rollcall doctor
+  rollcall doctor --online
   rollcall doctor --json`,
 		GroupID: groupOperate, Args: args(0, 0),
-	}, func(ctx context.Context, _ []string) error {
-		out := s.examine(ctx)
+	}
+	addNodeSettings(c)
+	c.Flags().BoolVar(&online, "online", false, "ask the model a word, with the settings of here")
+	return s.command(c, func(ctx context.Context, _ []string) error {
+		out := s.examine(ctx, online)
 		if err := s.print(out, func(w io.Writer) { showChecks(w, out) }); err != nil {
 			return err
 		}
@@ -38,8 +44,11 @@ found and what to do. It fails (exit 1) when one fails.`,
 }
 
 // examine runs the checks side by side; they are shown in this order.
-func (s *session) examine(ctx context.Context) api.DoctorAnswer {
+func (s *session) examine(ctx context.Context, online bool) api.DoctorAnswer {
 	checks := []func(context.Context) []api.Check{s.checkDirectory, s.checkLock, s.checkKey, s.checkNode}
+	if online {
+		checks = append(checks, s.checkModel)
+	}
 	found := make([][]api.Check, len(checks))
 	var work sync.WaitGroup
 	for i, check := range checks {
@@ -129,7 +138,7 @@ func (s *session) checkNode(ctx context.Context) []api.Check {
 		}
 		return []api.Check{{Name: "node", Level: level, Found: r.What + ": " + r.Why, Fix: r.Try}}
 	}
-	checks := []api.Check{{Name: "node", Level: api.OK, Found: fmt.Sprintf("%s answers in %v", info.Node, time.Since(before).Round(100*time.Microsecond)), Node: info.Node}}
+	checks := []api.Check{{Name: "node", Level: api.OK, Found: fmt.Sprintf("%s answers in %v", info.Node, max(time.Since(before).Round(100*time.Microsecond), 100*time.Microsecond)), Node: info.Node}}
 	if info.Version != s.Version {
 		checks = append(checks, api.Check{Name: "version", Level: api.Warn, Found: "the node runs " + info.Version + ", this is " + s.Version, Fix: "stop the node and start it with this program"})
 	}
@@ -153,7 +162,7 @@ func skew(info api.InfoAnswer, before, after time.Time) api.Check {
 func showChecks(w io.Writer, a api.DoctorAnswer) {
 	marks := map[string]string{api.OK: "✓", api.Warn: "!", api.Fail: "✗"}
 	for _, c := range a.Checks {
-		fmt.Fprintf(w, "%s %-16s %s\n", marks[c.Level], c.Name, oneLine(c.Found, 300))
+		fmt.Fprintf(w, "%s %s %s\n", marks[c.Level], pad(c.Name, 16), oneLine(c.Found, 300))
 		if c.Fix != "" {
 			fmt.Fprintf(w, "  %-16s try: %s\n", "", oneLine(c.Fix, 200))
 		}

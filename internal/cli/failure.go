@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/nearest"
 )
 
 // fail says on stderr what went wrong, why, and what to try.
@@ -40,10 +41,10 @@ func args(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		why := fmt.Sprintf("it takes %d arguments, got %d", least, len(args))
+		why := fmt.Sprintf("it takes %s, got %d", count(least, "argument"), len(args))
 		switch {
 		case most < 0:
-			why = fmt.Sprintf("it takes at least %d arguments, got %d", least, len(args))
+			why = fmt.Sprintf("it takes at least %s, got %d", count(least, "argument"), len(args))
 		case most > least:
 			why = fmt.Sprintf("it takes %d to %d arguments, got %d", least, most, len(args))
 		}
@@ -63,6 +64,14 @@ func noArgs(c *cobra.Command, given []string) error {
 		return domain.Refuse("usage", "the command line cannot be understood", why, "rollcall --help lists the commands")
 	}
 	return args(0, 0)(c, given)
+}
+
+// didYouMean ends a sentence with the nearest of the words that are right.
+func didYouMean(wrote string, right ...string) string {
+	if near := nearest.To(wrote, right, 2); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return ""
 }
 
 // printable keeps control characters of strangers' texts off the terminal. Tabs

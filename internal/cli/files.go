@@ -37,7 +37,7 @@ stdout, or saves it, or all of them, into a directory as MEMBER/PATH.`,
 		case args[1] == "get":
 			return domain.Refuse("usage", "get needs a path or --output", "", c.UseLine())
 		default:
-			return domain.Refuse("usage", "rollcall files cannot be run like that", fmt.Sprintf("got %q", args[1:]), c.UseLine())
+			return domain.Refuse("usage", "rollcall files cannot be run like that", fmt.Sprintf("got %q", args[1:])+didYouMean(args[1], "ls", "get"), c.UseLine())
 		}
 		client, err := s.connect()
 		if err != nil {
@@ -86,7 +86,7 @@ func fileAt(files []projections.File, path string) ([]projections.File, error) {
 	}
 	why := "there is no file at all"
 	if len(known) > 0 {
-		why = fmt.Sprintf("there are %d files", len(known))
+		why = "the team has " + count(len(known), "file")
 	}
 	if near := nearest.To(path, known, 3); len(near) > 0 {
 		why = "the nearest are"

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
+	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
 )
 
@@ -35,6 +37,22 @@ func nameOf(objective string) string {
 	return name
 }
 
+// checkName refuses a name that no command could be given: CONV/MEMBER and
+// CONV@VERSION would be read as something else.
+func checkName(name string) error {
+	why := ""
+	if i := strings.LastIndexByte(name, '@'); i >= 0 && digits(name[i+1:]) {
+		why = "NAME@" + name[i+1:] + " means a version"
+	}
+	if strings.Contains(name, "/") {
+		why = "what stands after a slash is a member"
+	}
+	if why == "" {
+		return nil
+	}
+	return domain.Refuse("name-invalid", fmt.Sprintf("the conversation cannot be called %q", printable(name)), why, "leave slashes out, and digits after an @")
+}
+
 // freeName adds a number to a name that a conversation has already.
 func freeName(ctx context.Context, c *api.Client, name string) (string, error) {
 	list, err := c.List(ctx)
@@ -50,4 +68,24 @@ func freeName(ctx context.Context, c *api.Client, name string) (string, error) {
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
 	return free, nil
+}
+
+// called is what to type for the followed conversation: its name, where no
+// other has it, else its id.
+func (f *following) called(ctx context.Context, id string) string {
+	if f.state == nil || f.state.Name == "" {
+		return id
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	list, err := f.client.List(ctx)
+	if err != nil {
+		return shellWord(f.state.Name) // the node is gone; nobody knows
+	}
+	for _, x := range list.Conversations {
+		if x.ID != id && strings.EqualFold(x.Name, f.state.Name) {
+			return id
+		}
+	}
+	return shellWord(f.state.Name)
 }

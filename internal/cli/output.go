@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
@@ -31,16 +30,27 @@ func (s *session) print(doc any, text func(w io.Writer)) error {
 }
 
 // table aligns rows of cells; the first row is the head. Spaces before a cell
-// stay.
+// stay. Without a row below the head it says so.
 func table(w io.Writer, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(rows) == 1 {
+		head := rows[0][0]
+		fmt.Fprintln(w, strings.Repeat(" ", len(head)-len(strings.TrimLeft(head, " ")))+"none")
+		return
+	}
+	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = strings.Repeat(" ", len(cell)-len(strings.TrimLeft(cell, " "))) + oneLine(cell, 100)
+			widths[i] = max(widths[i], columns(row[i]))
 		}
-		fmt.Fprintln(t, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	_ = t.Flush() // of the writer's own errors nobody can be told
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			line += pad(cell, widths[i]+2)
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
 }
 
 // indentLines prints a text of several lines, each after a margin.
@@ -88,7 +98,7 @@ func tokens(u *rollcallv1.Usage) uint64 { return u.GetInputTokens() + u.GetOutpu
 
 // spent says in a few words what a conversation used.
 func spent(s *domain.State) string {
-	text := fmt.Sprintf("%d calls, %s tokens", s.Used.Calls, thousands(s.Used.InputTokens+s.Used.OutputTokens))
+	text := fmt.Sprintf("%s, %s tokens", count(s.Used.Calls, "call"), thousands(s.Used.InputTokens+s.Used.OutputTokens))
 	if s.Used.CostMicros > 0 {
 		text += fmt.Sprintf(", cost %.4g", api.Units(s.Used.CostMicros))
 	}

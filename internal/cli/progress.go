@@ -187,7 +187,7 @@ func (p *screen) member(m *domain.Member) string {
 	case m.Held:
 		mark, doing = "✗", "held: "+domain.Word(m.LastReason)
 	}
-	text := fmt.Sprintf(" %s %-16s %s", mark, oneLine(m.Name, 16), doing)
+	text := fmt.Sprintf(" %s %s %s", mark, pad(oneLine(m.Name, 16), 16), doing)
 	for _, t := range p.state.Tasks {
 		if t.Owner == m.Name && t.Status == rollcallv1.TaskStatus_TASK_STATUS_IN_PROGRESS {
 			text += fmt.Sprintf(" · %s %s", t.ID, oneLine(t.Title, 40))
@@ -221,10 +221,7 @@ func tailOf(text string, n int) string {
 func oneScreenLine(text string, width int) string {
 	used := 0
 	for i, r := range text {
-		w := 1
-		if r >= 0x1100 {
-			w = 2
-		}
+		w := runeColumns(r)
 		if used+w > width-1 {
 			return text[:i]
 		}

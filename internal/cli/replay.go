@@ -74,7 +74,7 @@ func (s *session) tell(ctx context.Context, c *api.Client, r ref, speed float64,
 		s.line(s.Out, end)
 		return nil
 	}
-	s.say("replayed %d versions without a model call; state %s; verdict %s", end.Version, end.StateHash, verdictText(end.Verdict))
+	s.say("replayed %s without a model call; state %s; verdict %s", count(end.Version, "version"), end.StateHash, verdictText(end.Verdict))
 	return nil
 }
 

@@ -42,7 +42,7 @@ actor, which the node rebuilds from events where it must. No model is called.`,
 				rows = append(rows, []string{m.Conversation, m.ID, m.Name, m.Status, fmt.Sprint(m.Unread), fmt.Sprint(m.Version), m.StateHash, m.Node})
 			}
 			table(w, rows)
-			s.say("%d members answered", len(got.Members))
+			s.say("%s answered", count(len(got.Members), "member"))
 		})
 	})
 }

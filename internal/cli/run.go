@@ -119,6 +119,9 @@ func (s *session) opening(objective string, f runFlags) (*rollcallv1.OpenConvers
 	if err := api.CheckText("the name", f.name, api.MaxText); err != nil {
 		return nil, err
 	}
+	if err := checkName(f.name); err != nil {
+		return nil, err
+	}
 	team := config.DefaultTeam()
 	if f.agents != "" {
 		var err error
@@ -206,35 +209,56 @@ func (s *session) finish(ctx context.Context, f *following, ended error, convers
 	if r.Answer != "" && ended == nil {
 		s.put(s.Out, r.Answer)
 	}
-	s.lastWords(r, f, out)
+	s.lastWords(ctx, r, f, out)
 	return exit(r.Exit)
 }
 
-func (s *session) lastWords(r result, f *following, out *output) {
-	short := r.Conversation
-	if f.state != nil && f.state.Name != "" {
-		short = shellWord(f.state.Name)
+func (s *session) lastWords(ctx context.Context, r result, f *following, out *output) {
+	short := f.called(ctx, r.Conversation)
+	if r.Answer != "" && slices.Contains([]int{api.ExitWaiting, api.ExitTeamFailed, api.ExitBudget}, r.Exit) {
+		s.say("what stands above is the Lead's last word so far, not the final answer")
 	}
 	switch r.Status {
 	case "done":
-		s.say("done: %s, %d events, %s", short, f.events, spent(f.state))
+		s.say("done: %s, %s, %s", short, count(f.events, "event"), spent(f.state))
 	case "interrupted":
 		s.say("detached: the team goes on. Come back with: rollcall watch %s", short)
 	case "timeout":
 		s.say("the time ran out: the team goes on. Come back with: rollcall watch %s", short)
 	case "waiting":
 		s.say("waiting: %s", r.Why)
-		s.say("  try  rollcall show %s   or   rollcall send %s \"…\"", short, short)
+		s.say("  try  %s", nextStep(f.state, short))
 	case "budget":
 		s.say("stopped: %s (%s)", r.Why, spent(f.state))
 		s.say("  try  rollcall retry %s --budget …   raises it and goes on", short)
 	default:
-		s.say("%s: %s", r.Status, r.Why)
+		s.say("%s: %s", r.Status, strings.TrimPrefix(r.Why, r.Status+": "))
 		s.say("  try  rollcall show %s   or   rollcall retry %s", short, short)
 	}
 	if len(r.Files) > 0 {
-		s.say("%d files in %s", len(r.Files), out.dir)
+		s.say("%s in %s", count(len(r.Files), "file"), out.dir)
 	}
+}
+
+// nextStep is the command that lets a waiting conversation go on.
+func nextStep(state *domain.State, short string) string {
+	for _, need := range state.Verdict().NeedsOperator {
+		switch need.Kind {
+		case "task":
+			return fmt.Sprintf("rollcall task %s done %s \"…\"", short, need.ID)
+		case "question":
+			return fmt.Sprintf("rollcall mail %s/user   and   rollcall send %s \"…\" --reply-to %s", short, short, need.ID)
+		}
+	}
+	for _, m := range state.Members {
+		if m.Held && !state.Paused {
+			return fmt.Sprintf("rollcall retry %s   or   rollcall send %s \"…\"", short, short)
+		}
+	}
+	if state.Paused {
+		return "rollcall resume " + short
+	}
+	return fmt.Sprintf("rollcall show %s   or   rollcall send %s \"…\"", short, short)
 }
 
 // shellWord quotes a name so that it can be pasted into a shell.

@@ -30,8 +30,10 @@ at its next step; --steer and --queue choose otherwise. TEXT "-" is read from st
 	c.Flags().BoolVar(&queue, "queue", false, "read by the run after this one")
 	c.Flags().BoolVar(&wait, "wait", false, "follow until nothing is due, as watch does")
 	c.Flags().StringVar(&replyTo, "reply-to", "", "id of the message that this answers")
-	c.MarkFlagsMutuallyExclusive("steer", "queue")
 	return s.command(c, func(ctx context.Context, args []string) error {
+		if steer && queue {
+			return domain.Refuse("usage", "a message is read at one time", "--steer and --queue were both given", "leave one of them out")
+		}
 		r, err := parseRef(args[0])
 		if err == nil {
 			err = r.now()

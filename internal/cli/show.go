@@ -153,7 +153,7 @@ func verdictText(v api.Verdict) string {
 }
 
 func usageText(u projections.Usage) string {
-	text := fmt.Sprintf("%d calls, %s tokens", u.Calls, thousands(u.InputTokens+u.OutputTokens))
+	text := fmt.Sprintf("%s, %s tokens", count(uint64(u.Calls), "call"), thousands(u.InputTokens+u.OutputTokens))
 	if u.Cost > 0 {
 		text += ", cost " + u.Cost.String()
 	}

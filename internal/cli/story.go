@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -14,9 +15,13 @@ import (
 type teller struct {
 	names  api.Names
 	titles map[string]string
+	// failed is the last failure of a model call, by run: it is told in full once.
+	failed map[string]string
 }
 
-func newTeller() *teller { return &teller{names: api.Names{}, titles: map[string]string{}} }
+func newTeller() *teller {
+	return &teller{names: api.Names{}, titles: map[string]string{}, failed: map[string]string{}}
+}
 
 // sentence is one event in words.
 type sentence struct {
@@ -25,7 +30,7 @@ type sentence struct {
 	quiet bool
 }
 
-func (s sentence) String() string { return fmt.Sprintf("%-12s %s", oneLine(s.who, 24), s.what) }
+func (s sentence) String() string { return fmt.Sprintf("%s %s", pad(oneLine(s.who, 24), 12), s.what) }
 
 const (
 	textColumns  = 100
@@ -170,7 +175,7 @@ func (t *teller) mail(e *rollcallv1.Event) (sentence, bool) {
 func (t *teller) turn(e *rollcallv1.Event) (sentence, bool) {
 	switch k := e.GetKind().(type) {
 	case *rollcallv1.Event_AgentBound:
-		return t.quietly(domain.Framework, "bound agent type %s to its prompt and %d tools", oneLine(k.AgentBound.GetDefinition().GetName(), 24), len(k.AgentBound.GetTools()))
+		return t.quietly(domain.Framework, "bound agent type %s to its prompt and %s", oneLine(k.AgentBound.GetDefinition().GetName(), 24), count(len(k.AgentBound.GetTools()), "tool"))
 	case *rollcallv1.Event_RunStarted:
 		return t.quietly(k.RunStarted.GetMember(), "woke for %s: run %s", messages(k.RunStarted.GetConsumed()), k.RunStarted.GetRun())
 	case *rollcallv1.Event_RunSuspended:
@@ -183,9 +188,12 @@ func (t *teller) turn(e *rollcallv1.Event) (sentence, bool) {
 		if len(f.GetUndelivered()) > 0 {
 			what += ", leaving " + strings.Join(f.GetUndelivered(), ", ")
 		}
-		if f.GetCode() != "" {
-			what += ": " + coded(f.GetDetail(), f.GetCode())
+		if words := coded(f.GetDetail(), f.GetCode()); f.GetCode() != "" && t.failed[f.GetRun()] == words {
+			what += " [" + f.GetCode() + "]"
+		} else if f.GetCode() != "" {
+			what += ": " + words
 		}
+		delete(t.failed, f.GetRun())
 		s, ok := t.by(f.GetMember(), "%s", what)
 		s.quiet = f.GetCode() == "" && len(f.GetUndelivered()) == 0
 		return s, ok
@@ -211,11 +219,16 @@ func (t *teller) step(e *rollcallv1.Event) (sentence, bool) {
 		return t.quietly(r.GetMember(), "%s (%s tokens)", what, thousands(tokens(r.GetUsage())))
 	case *rollcallv1.Event_ModelCallFailed:
 		f := k.ModelCallFailed
+		words := coded(f.GetError(), f.GetCode())
+		if t.failed[f.GetRun()] == words {
+			return t.by(f.GetMember(), "still: %s [%s]", attemptText(f), f.GetCode())
+		}
+		t.failed[f.GetRun()] = words
 		what := "the model call failed"
 		if f.GetRetry() {
 			what += ", trying again"
 		}
-		return t.by(f.GetMember(), "%s: %s", what, coded(f.GetError(), f.GetCode()))
+		return t.by(f.GetMember(), "%s: %s", what, words)
 	case *rollcallv1.Event_ToolCallStarted:
 		return t.quietly(k.ToolCallStarted.GetMember(), "runs %s", oneLine(k.ToolCallStarted.GetName(), 40))
 	case *rollcallv1.Event_ToolCallFinished:
@@ -229,7 +242,7 @@ func (t *teller) step(e *rollcallv1.Event) (sentence, bool) {
 		}
 		return t.quietly(f.GetMember(), "%s: %s", name, bodyText(f.GetOutput()))
 	case *rollcallv1.Event_FileWritten:
-		return t.by(k.FileWritten.GetMember(), "wrote %s (%d bytes)", oneLine(k.FileWritten.GetPath(), titleColumns), k.FileWritten.GetBlob().GetSize())
+		return t.by(k.FileWritten.GetMember(), "wrote %s (%s)", oneLine(k.FileWritten.GetPath(), titleColumns), count(k.FileWritten.GetBlob().GetSize(), "byte"))
 	case *rollcallv1.Event_FileDeleted:
 		return t.by(k.FileDeleted.GetMember(), "deleted %s", oneLine(k.FileDeleted.GetPath(), titleColumns))
 	}
@@ -263,6 +276,15 @@ func coded(words, code string) string {
 	return oneLine(strings.TrimSuffix(words, " ["+code+"]"), 2*textColumns) + " [" + code + "]"
 }
 
+// attemptText counts an attempt. How often a busy server is asked is not fixed.
+func attemptText(f *rollcallv1.ModelCallFailed) string {
+	text := fmt.Sprintf("attempt %d", f.GetAttempt())
+	if f.GetAttempt() <= domain.DefaultAttempts && f.GetCode() != model.CodeRateLimited {
+		text += fmt.Sprintf(" of %d", domain.DefaultAttempts)
+	}
+	return text
+}
+
 func again(attempt uint32) string {
 	if attempt <= 1 {
 		return ""
@@ -288,13 +310,13 @@ func bodyText(b *rollcallv1.Body) string {
 func budgetText(b *rollcallv1.Budget) string {
 	var parts []string
 	if b.GetTokens() > 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens", b.GetTokens()))
+		parts = append(parts, count(b.GetTokens(), "token"))
 	}
 	if b.GetCostMicros() > 0 {
 		parts = append(parts, fmt.Sprintf("cost %.4g", api.Units(b.GetCostMicros())))
 	}
 	if b.GetSteps() > 0 {
-		parts = append(parts, fmt.Sprintf("%d steps a run", b.GetSteps()))
+		parts = append(parts, count(uint64(b.GetSteps()), "step")+" a run")
 	}
 	if parts == nil {
 		return "no limit"

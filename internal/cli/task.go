@@ -27,7 +27,7 @@ var taskVerbs = []taskVerb{
 	{name: "add", least: 1, most: 1, usage: `add "TITLE"`, done: "added", operation: rollcallv1.ChangeTask_OPERATION_ADD},
 	{name: "assign", least: 2, most: 2, usage: "assign TASK OWNER", done: "assigned", operation: rollcallv1.ChangeTask_OPERATION_ASSIGN},
 	{name: "done", least: 1, most: 2, usage: `done TASK ["RESULT"]`, done: "completed", operation: rollcallv1.ChangeTask_OPERATION_DONE},
-	{name: "fail", least: 1, most: 2, usage: `fail TASK ["REASON"]`, done: "failed", operation: rollcallv1.ChangeTask_OPERATION_FAIL},
+	{name: "fail", least: 2, most: 2, usage: `fail TASK "REASON"`, done: "failed", operation: rollcallv1.ChangeTask_OPERATION_FAIL},
 	{name: "cancel", least: 1, most: 2, usage: `cancel TASK ["REASON"]`, done: "cancelled", operation: rollcallv1.ChangeTask_OPERATION_CANCEL},
 }
 
@@ -56,11 +56,11 @@ waits until it is done.`,
 		}
 		i := slices.IndexFunc(taskVerbs, func(v taskVerb) bool { return v.name == args[1] })
 		if i < 0 {
-			return domain.Refuse("usage", fmt.Sprintf("a task cannot be told to %q", printable(args[1])), "", "use ls, add, assign, done, fail or cancel")
+			return domain.Refuse("usage", fmt.Sprintf("a task cannot be told to %q", printable(args[1])), strings.TrimPrefix(didYouMean(args[1], "ls", "add", "assign", "done", "fail", "cancel"), "; "), "use ls, add, assign, done, fail or cancel")
 		}
 		v, rest := taskVerbs[i], args[2:]
 		if len(rest) < v.least || len(rest) > v.most {
-			return domain.Refuse("usage", "the task command is not complete", fmt.Sprintf("got %d arguments", len(rest)), "rollcall task CONV "+v.usage)
+			return domain.Refuse("usage", "the task command is not complete", "got "+count(len(rest), "argument"), "rollcall task CONV "+v.usage)
 		}
 		client, err := s.connect()
 		if err != nil {

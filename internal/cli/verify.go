@@ -114,16 +114,16 @@ func (s *session) verifyOne(ctx context.Context, c *api.Client, name string) (*a
 func (s *session) showVerified(w io.Writer, v verified) {
 	for _, r := range v.Conversations {
 		fmt.Fprintf(w, "%s  %s\n", orDash(oneLine(r.Name, 80)), r.Conversation)
-		fmt.Fprintf(w, "  %d versions, %d events, chain %.12s, state %.12s\n", r.Version, r.Events, r.Hash, r.StateHash)
-		fmt.Fprintf(w, "  %d requests computed again, byte for byte\n", r.Requests)
+		fmt.Fprintf(w, "  %s, %s, chain %.12s, state %.12s\n", count(r.Version, "version"), count(r.Events, "event"), r.Hash, r.StateHash)
+		fmt.Fprintf(w, "  %s computed again, byte for byte\n", count(r.Requests, "request"))
 		if r.Recorded != nil {
-			fmt.Fprintf(w, "  %d calls in the model server's own record\n", *r.Recorded)
+			fmt.Fprintf(w, "  %s in the model server's own record\n", count(*r.Recorded, "call"))
 		}
 		for _, m := range r.Members {
-			fmt.Fprintf(w, "  %-12s %d runs, %d model calls: %d answered, %d unanswered; %d tool outcomes unknown\n",
-				oneLine(m.Name, 24), len(m.Runs), m.Calls, m.Answered, m.Unanswered, m.Unknown)
+			fmt.Fprintf(w, "  %s %s, %s: %d answered, %d unanswered; %s unknown\n",
+				pad(oneLine(m.Name, 24), 12), count(len(m.Runs), "run"), count(m.Calls, "model call"), m.Answered, m.Unanswered, count(m.Unknown, "tool outcome"))
 			for _, run := range m.Runs {
-				fmt.Fprintf(w, "    %-6s woken by %s%s · %d calls%s · %s\n", run.ID, strings.Join(run.Started, ", "), read(run.Read), run.Calls, resumed(run.Resumed), run.Finish)
+				fmt.Fprintf(w, "    %-6s woken by %s%s · %s%s · %s\n", run.ID, strings.Join(run.Started, ", "), read(run.Read), count(run.Calls, "call"), resumed(run.Resumed), run.Finish)
 			}
 		}
 		for _, p := range r.Problems {
@@ -134,7 +134,7 @@ func (s *session) showVerified(w io.Writer, v verified) {
 		}
 	}
 	if v.Problems > 0 {
-		s.say("%d problems", v.Problems)
+		s.say("%s", count(v.Problems, "problem"))
 	}
 }
 
@@ -149,5 +149,5 @@ func resumed(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" · resumed %d times", n)
+	return " · resumed " + count(n, "time")
 }
