@@ -84,7 +84,7 @@ func (c *Client) request(ctx context.Context, verb string, data []byte, binary b
 
 func unreachable(err error) error {
 	why := "nothing answers on NATS"
-	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) {
+	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrDisconnected) {
 		why = err.Error()
 	}
 	return domain.Refuse("node-unreachable", "no node answers", why, "start one with rollcall up")
@@ -107,6 +107,7 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
 		return nil, err
 	}
+	reconnects := c.nc.Stats().Reconnects
 	if err := c.nc.PublishMsg(msg); err != nil {
 		return nil, err
 	}
@@ -114,11 +115,8 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 	defer cancel()
 	var body []byte
 	for want := 1; ; want++ {
-		m, err := sub.NextMsgWithContext(ctx)
+		m, err := c.next(ctx, sub, reconnects)
 		if err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
-				err = nats.ErrTimeout
-			}
 			return nil, err
 		}
 		if len(m.Data) == 0 && m.Header.Get("Status") == "503" {
@@ -137,6 +135,24 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 		}
 		if body = append(body, m.Data...); i == n {
 			return body, nil
+		}
+	}
+}
+
+// next waits for a message. What was asked on a connection that broke since, of
+// a node that was killed perhaps, nobody answers any more.
+func (c *Client) next(ctx context.Context, sub *nats.Subscription, reconnects uint64) (*nats.Msg, error) {
+	for {
+		moment, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		m, err := sub.NextMsgWithContext(moment)
+		cancel()
+		switch {
+		case err == nil || !errors.Is(err, context.DeadlineExceeded):
+			return m, err
+		case ctx.Err() != nil:
+			return nil, nats.ErrTimeout
+		case c.nc.Stats().Reconnects != reconnects:
+			return nil, nats.ErrDisconnected
 		}
 	}
 }
