@@ -115,6 +115,13 @@ func (l *lockedBuffer) String() string {
 // start brings a node up and waits until it answers.
 func (p *place) start() {
 	p.t.Helper()
+	p.spawn()
+	p.ready()
+}
+
+// spawn starts a node.
+func (p *place) spawn() {
+	p.t.Helper()
 	cmd := p.program("up")
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -127,14 +134,19 @@ func (p *place) start() {
 		close(proc.done)
 	}()
 	p.node = proc
+}
+
+// ready waits until the node answers.
+func (p *place) ready() {
+	p.t.Helper()
 	p.poll("the node answers", func() bool {
 		select {
-		case <-proc.done:
-			p.t.Fatalf("the node ended: %s", out)
+		case <-p.node.done:
+			p.t.Fatalf("the node ended: %s", p.node.out)
 		default:
 		}
 		info, err := nodefile.Read(p.dir)
-		return err == nil && info.PID == cmd.Process.Pid
+		return err == nil && info.PID == p.node.Process.Pid
 	})
 }
 
