@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	// SQLite is slow under the race detector; -rapid.checks asks for more.
-	if err := flag.Set("rapid.checks", "20"); err != nil {
+	if err := flag.Set("rapid.checks", "12"); err != nil {
 		panic(err)
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // faults are what these tests are made of

@@ -116,14 +116,37 @@ func silentSkip(method string, args []ast.Expr) bool {
 // forbidden is what no file of the repository may hold. The words are cut in
 // two here, so that this file passes its own rule.
 var forbidden = []struct {
+	// words are looked for first, because that is fast: a file without any of
+	// them is clean.
+	words   []string
 	pattern *regexp.Regexp
 	reason  string
 }{
-	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`), "unfinished work lives in issues, not in files"},
-	{regexp.MustCompile("(^|[\\s\"'=(:`])/(work|root|Users)/\\w"), "a path of one machine means nothing on another"},
-	{regexp.MustCompile(`/home/[a-z]\w*/`), "a path of one machine means nothing on another"},
-	{regexp.MustCompile(`registry\.npm` + `js\.org|registry\.yarn` + `pkg\.com|proxy\.go` + `lang\.org|sum\.go` + `lang\.org`), "which registry to ask is the installation's choice"},
-	{regexp.MustCompile(`"resol` + `ved":`), "a lock file names versions and hashes, not hosts"},
+	{
+		[]string{"TO" + "DO", "FIX" + "ME", "XX" + "X"},
+		regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`),
+		"unfinished work lives in issues, not in files",
+	},
+	{
+		[]string{"/wo" + "rk/", "/ro" + "ot/", "/Us" + "ers/"},
+		regexp.MustCompile("(^|[\\s\"'=(:`])/(work|root|Users)/\\w"),
+		"a path of one machine means nothing on another",
+	},
+	{
+		[]string{"/ho" + "me/"},
+		regexp.MustCompile(`/home/[a-z]\w*/`),
+		"a path of one machine means nothing on another",
+	},
+	{
+		[]string{"registry.", "proxy.go" + "lang.org", "sum.go" + "lang.org"},
+		regexp.MustCompile(`registry\.npm` + `js\.org|registry\.yarn` + `pkg\.com|proxy\.go` + `lang\.org|sum\.go` + `lang\.org`),
+		"which registry to ask is the installation's choice",
+	},
+	{
+		[]string{`"resol` + `ved":`},
+		regexp.MustCompile(`"resol` + `ved":`),
+		"a lock file names versions and hashes, not hosts",
+	},
 }
 
 func forbiddenText(r repo) []string {
@@ -133,10 +156,13 @@ func forbiddenText(r repo) []string {
 		if bytes.IndexByte(data, 0) >= 0 { // not a text
 			continue
 		}
-		number := 0
-		for line := range bytes.Lines(data) {
-			number++
-			for _, f := range forbidden {
+		for _, f := range forbidden {
+			if !slices.ContainsFunc(f.words, func(w string) bool { return bytes.Contains(data, []byte(w)) }) {
+				continue
+			}
+			number := 0
+			for line := range bytes.Lines(data) {
+				number++
 				if f.pattern.Match(line) {
 					broken = append(broken, fmt.Sprintf("%s:%d: %s\n\t%s", name, number, f.reason, bytes.TrimSpace(line)))
 				}
