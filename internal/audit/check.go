@@ -58,7 +58,7 @@ func (c *checker) commit(commit *rollcallv1.Commit) {
 	for _, e := range commit.GetEvents() {
 		c.Events++
 		if reply := e.GetModelReplied(); reply != nil {
-			c.sameRequest(commit.GetVersion(), attempt{reply.GetRun(), reply.GetStep(), reply.GetAttempt()}, reply.GetRequestHash())
+			c.answered(commit.GetVersion(), reply)
 		}
 		if failed := e.GetModelCallFailed(); failed.GetRequestHash() != "" {
 			c.sameRequest(commit.GetVersion(), attempt{failed.GetRun(), failed.GetStep(), failed.GetAttempt()}, failed.GetRequestHash())

@@ -12,7 +12,8 @@ import (
 // Compare holds the report against a model server's own record: every call
 // that it saw for this conversation must be one that the log began, with the
 // bytes that the log gives, and no step may have been called more often than
-// the log began it. Calls of other conversations are left out.
+// the log began it; and no reply may stand in the log that the server was
+// never asked for. Calls of other conversations are left out.
 func (r *Report) Compare(record []scripted.Request) {
 	type step struct {
 		run  string
@@ -30,7 +31,7 @@ func (r *Report) Compare(record []scripted.Request) {
 			hashes[s][hash] = true
 		}
 	}
-	count := 0
+	count, asked := 0, map[string]bool{}
 	for _, q := range record {
 		if q.Conversation != r.Conversation {
 			continue
@@ -43,10 +44,16 @@ func (r *Report) Compare(record []scripted.Request) {
 		}
 		s := step{q.Run, uint32(n)}
 		sum := sha256.Sum256(q.Body)
+		asked[hex.EncodeToString(sum[:])] = true
 		if seen[s]++; seen[s] > begun[s] {
 			r.problem(0, "call-unexplained", "the model server saw call %d of %s, the log began %d", seen[s], name(q.Run, q.Step), begun[s])
 		} else if !hashes[s][hex.EncodeToString(sum[:])] {
 			r.problem(0, "request-differs", "what the model server was sent for %s is not what the log gives", name(q.Run, q.Step))
+		}
+	}
+	for _, reply := range r.replies {
+		if !asked[reply.hash] {
+			r.problem(reply.version, "reply-unrecorded", "the reply of %s is in the log, and the model server was never asked for it", reply.attempt)
 		}
 	}
 	r.Recorded = &count

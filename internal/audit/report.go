@@ -22,6 +22,8 @@ type Report struct {
 
 	// requests are the hashes that each call may be recorded with.
 	requests map[attempt][]string
+	// replies are the hashes of the requests that were answered, by version.
+	replies []reply
 }
 
 // Member is what a member's runs came to.
@@ -71,6 +73,13 @@ func (r *Report) problem(version uint64, code, format string, args ...any) {
 type attempt struct {
 	run           string
 	step, attempt uint32
+}
+
+// reply is one answer as the log has it.
+type reply struct {
+	attempt
+	version uint64
+	hash    string
 }
 
 func (a attempt) String() string {

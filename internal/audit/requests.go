@@ -47,3 +47,10 @@ func (c *checker) sameRequest(version uint64, at attempt, hash string) {
 		c.Requests++
 	}
 }
+
+// answered holds a reply against its request, and keeps it for Compare.
+func (c *checker) answered(version uint64, r *rollcallv1.ModelReplied) {
+	at := attempt{r.GetRun(), r.GetStep(), r.GetAttempt()}
+	c.sameRequest(version, at, r.GetRequestHash())
+	c.replies = append(c.replies, reply{attempt: at, version: version, hash: r.GetRequestHash()})
+}
