@@ -4,6 +4,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -34,11 +35,10 @@ func run() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	failed := map[string]bool{}
+	failed := map[cases.Place]bool{}
 	for _, pkg := range packages(places) {
-		if err := test(pkg, places); err != nil {
-			fmt.Fprintf(os.Stderr, "cases: %s: %v\n", pkg, err)
-			failed[pkg] = true
+		if err := test(pkg, places, failed); err != nil {
+			return false, fmt.Errorf("%s: %w", pkg, err)
 		}
 	}
 	all := true
@@ -46,10 +46,11 @@ func run() (bool, error) {
 	for _, name := range names {
 		mark, where := "ok  ", []string{}
 		for _, p := range places[name] {
-			where = append(where, strings.TrimSuffix(p.Package+" "+p.Test, " "))
-			if failed[p.Package] {
-				mark = "FAIL"
+			word := strings.TrimSuffix(p.Package+" "+p.Test, " ")
+			if failed[p] {
+				mark, word = "FAIL", word+" (fails)"
 			}
+			where = append(where, word)
 		}
 		if len(where) == 0 {
 			mark, where = "NONE", []string{"no test carries this name"}
@@ -70,9 +71,15 @@ func packages(places map[string][]cases.Place) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
+// event is a line of go test -json.
+type event struct {
+	Action, Test, Output string
+}
+
 // test runs the tests of one package that carry a case, or all of them when a
-// script does.
-func test(pkg string, places map[string][]cases.Place) error {
+// script does, and notes those that do not pass. It prints what go test says
+// of the package, and of the tests that fail.
+func test(pkg string, places map[string][]cases.Place, failed map[cases.Place]bool) error {
 	tests := map[string]bool{}
 	for _, ps := range places {
 		for _, p := range ps {
@@ -81,11 +88,42 @@ func test(pkg string, places map[string][]cases.Place) error {
 			}
 		}
 	}
-	args := []string{"test", "-count=1"}
+	args := []string{"test", "-json", "-count=1"}
 	if !tests[""] {
 		args = append(args, "-run", "^("+strings.Join(slices.Sorted(maps.Keys(tests)), "|")+")$")
 	}
 	cmd := exec.Command("go", append(args, pkg)...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	passed, said := map[string]bool{}, map[string]string{}
+	for lines := json.NewDecoder(out); ; {
+		var e event
+		if err := lines.Decode(&e); err != nil {
+			break // the end, or no JSON: then nothing passed
+		}
+		top, _, _ := strings.Cut(e.Test, "/")
+		said[top] += e.Output
+		switch {
+		case e.Test == top && e.Action == "pass":
+			passed[top] = true
+		case e.Test == top && e.Action == "fail":
+			fmt.Print(said[top])
+		}
+	}
+	if err := cmd.Wait(); err != nil && len(said) == 0 {
+		return err
+	}
+	if passed[""] {
+		fmt.Print(said[""])
+	}
+	for name := range tests {
+		failed[cases.Place{Package: pkg, Test: name}] = !passed[name]
+	}
+	return nil
 }
