@@ -181,10 +181,7 @@ func TestModelFaults(t *testing.T) {
 	t.Run("calls that make no sense", func(t *testing.T) {
 		p := p.on(t)
 		facts := done(p, open(p, "nonsense"), "Now I know.")
-		var all []*rollcallv1.ToolCallFinished
-		for _, f := range only(facts, (*rollcallv1.Event).GetToolCallFinished) {
-			all = append(all, f)
-		}
+		all := only(facts, (*rollcallv1.Event).GetToolCallFinished)
 		want := [][]string{
 			{"[argument-invalid]", "title (required)"},
 			{"[argument-invalid]", "title (required)"},

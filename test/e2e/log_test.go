@@ -33,21 +33,6 @@ func (p *place) facts(c *api.Client, id string) (all []fact) {
 	return all
 }
 
-// stateAt folds the log up to a version.
-func (p *place) stateAt(c *api.Client, id string, version uint64) *domain.State {
-	p.t.Helper()
-	key, sealed := p.sealed(c, id)
-	s := domain.New(key)
-	for _, raw := range sealed[:version] {
-		commit, err := domain.Unseal(raw)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		s.Evolve(commit)
-	}
-	return s
-}
-
 // only are the facts of one type.
 func only[Kind proto.Message](facts []fact, of func(*rollcallv1.Event) Kind) (found []Kind) {
 	for _, f := range facts {
