@@ -106,7 +106,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	views, err := n.follow(ctx, set.Data, store)
+	db, err := n.follow(ctx, set.Data, store)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	service, err := api.Serve(nc, api.Config{
-		Store: store, Views: views, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store, nc: nc},
+		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store, nc: nc},
 		Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 		Settings: api.SettingsOf(set.Model, set.BaseURL, set.Key.Reveal(), set.SyncAlways),
 	})

@@ -24,8 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MailKind says who speaks and whether the message wakes its recipient
-// (DESIGN.md section 5).
+// MailKind says who speaks, and with that whether the message wakes its
+// recipient.
 type MailKind int32
 
 const (
