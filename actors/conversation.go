@@ -145,16 +145,16 @@ func (c *conversation) accept(a actor.Context, it *item) {
 		return // the inbox keeps it for the next owner
 	}
 	c.box.queue = append(c.box.queue, it)
-	c.setActive(true)
 	if c.box.quarantine != nil {
 		if it.command.GetRetryMember() == nil {
-			return
+			return // held; nothing goes on here until a retry
 		}
 		it.redrove = true
 		c.box.quarantine, c.box.crashes = nil, 0
 		c.setAside(c.box.key, nil)
 		c.load()
 	}
+	c.setActive(true)
 	c.pump(a)
 }
 

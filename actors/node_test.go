@@ -154,6 +154,9 @@ func TestQuarantine(t *testing.T) {
 		if w.disk.Pending(key.Partition()) == 0 {
 			t.Error("its message is not held")
 		}
+		if _, quiet := n.Quiet(); !quiet {
+			t.Error("a conversation that is set aside keeps the node busy")
+		}
 		broken.mended.Store(true)
 		w.do(&rollcallv1.Command{Kind: &rollcallv1.Command_RetryMember{RetryMember: &rollcallv1.RetryMember{}}})
 		if a := <-answer; a.GetRefusal() != nil {
