@@ -13,7 +13,7 @@ type box struct {
 	// queue holds commands in order; the first ones may be in an append.
 	queue []*item
 	// held are deliveries covered by the log but not acknowledged. The newest
-	// is the anchor while work is due (promise 5).
+	// is the anchor while work is due.
 	held []eventstore.Delivery
 	// seen counts messages from the partition.
 	seen uint64

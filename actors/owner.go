@@ -127,7 +127,7 @@ func (o *owner) receive(session context.Context, r eventstore.Receiver, end func
 }
 
 // warm rebuilds the partition's conversations in the background: the roll is
-// called from actors (promise 8).
+// called from actors.
 func (o *owner) warm(session context.Context) {
 	keys, err := o.Store.Conversations(session, []int{o.partition})
 	if err != nil {

@@ -35,7 +35,7 @@ const (
 
 // StepPlan is all that a request depends on, taken from the state at the
 // version that started the model call. With the events it refers to, the
-// request can be built again byte for byte (promise 7).
+// request can be built again byte for byte.
 type StepPlan struct {
 	Key     Key
 	Version uint64

@@ -184,5 +184,5 @@ func (b *backoff) sleep(ctx context.Context) error {
 // oneLine makes a text fit for a header.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
-	return s[:min(len(s), 4096)]
+	return strings.ToValidUTF8(s[:min(len(s), 4096)], "")
 }

@@ -41,8 +41,8 @@ var (
 // Limits of what is stored, in bytes.
 const (
 	MaxCommit  = 768 << 10
-	MaxInbox   = 512 << 10
-	InlineBody = 64 << 10
+	MaxInbox   = domain.MaxMessage
+	InlineBody = domain.MaxInline
 )
 
 // Position is a place in a conversation's log. The zero Position is before

@@ -2,7 +2,7 @@
 //
 // [Build] is a pure function of a [domain.StepPlan] and the events it refers
 // to: the same log gives the same request, byte for byte, on every node and
-// after every upgrade (promise 7). Nothing here is stored.
+// after every upgrade. Nothing here is stored.
 //
 // A request is a system message, then the member's transcript. Mail of members
 // and framework stands in one frame at the head of a user message, the
