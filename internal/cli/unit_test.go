@@ -362,12 +362,19 @@ func (p fakeProcess) Stop() error           { return nil }
 // A background node that does not come up is told with its last words.
 func TestBackgroundNodeDoesNotStart(t *testing.T) {
 	c := newConsole(t, "run", "x", "--model", "other", "--sync", "interval")
+	const earlier = "words of an earlier node\n"
+	if err := os.MkdirAll(c.env["ROLLCALL_DATA"], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.env["ROLLCALL_DATA"], nodefile.LOG), []byte(earlier), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c.Spawn = func(child Child) (Process, error) {
 		args := strings.Join(child.Args, " ")
 		if !child.Detached || !strings.HasPrefix(args, "up --background --data ") || !strings.Contains(args, "--model other") || !strings.Contains(args, "--sync interval") {
 			t.Errorf("started as %+v", child)
 		}
-		if err := os.WriteFile(child.Log, []byte("first words\nlast words: the disk is full\n"), 0o600); err != nil {
+		if err := os.WriteFile(child.Log, []byte(earlier+"first words\nlast words: the disk is full\n"), 0o600); err != nil {
 			t.Error(err)
 		}
 		p := fakeProcess{done: make(chan struct{})}
@@ -379,6 +386,9 @@ func TestBackgroundNodeDoesNotStart(t *testing.T) {
 		if !strings.Contains(c.err.String(), want) {
 			t.Errorf("stderr does not say %q: %s", want, c.err.String())
 		}
+	}
+	if strings.Contains(c.err.String(), "earlier node") {
+		t.Errorf("stderr quotes an earlier node: %s", c.err.String())
 	}
 	c = newConsole(t, "run", "x")
 	c.run(t, api.ExitUnreachable) // no child at all
