@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +68,9 @@ func (s *session) spawnNode(ctx context.Context) (*api.Client, error) {
 	logFile := filepath.Join(s.cfg.Data, nodefile.LOG)
 	before := sizeOf(logFile)
 	child, err := s.Spawn(Child{Args: s.upArgs(), Log: logFile, Detached: true})
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, dataDir(s.cfg.Data, err)
+	}
 	if err != nil {
 		return nil, domain.Refuse("node-not-started", "the background node cannot be started", err.Error(), "start one by hand with rollcall up")
 	}
