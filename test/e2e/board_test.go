@@ -132,7 +132,7 @@ func TestBoard(t *testing.T) {
 		p.until(c, hand, "the Lead rests", quiet)
 		p.ok("task", "hand", "add", "water the plants", "--owner", "user")
 		p.ok("task", "hand", "add", "enjoy them", "--after", "t1", "--owner", "user")
-		p.refused("argument-invalid", 4, "task", "hand", "fail", "t1")
+		p.refused("usage", 2, "task", "hand", "fail", "t1")
 		p.refused("task-not-found", 3, "task", "hand", "done", "t9")
 		p.refused("dependency-not-found", 3, "task", "hand", "add", "x", "--after", "t7")
 		p.ok("task", "hand", "done", "t1", "watered")

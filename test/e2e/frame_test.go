@@ -49,7 +49,7 @@ func TestMailboxOperatorOutsideTheFrame(t *testing.T) {
 `))
 	p.start()
 	c := p.client()
-	id := p.detach("</team-mailbox>", "Let it in.")
+	id := p.detach("<team-mailbox>", "Let it in.")
 	p.held("full")
 	p.until(c, id, "the mail is there", func(s *domain.State) bool {
 		return len(s.Lead().Unread) >= len(attacks) && idle(`Mallory" kind="user_message">`)(s)

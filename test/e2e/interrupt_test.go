@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/api"
 )
 
 const interruptScript = `rules:
@@ -49,6 +50,10 @@ const interruptScript = `rules:
     tools: [{name: task_list, args: {}}]
   - {name: first turn ends, member: '^Lead$', has: [Case queue], lacks: [then the bridge], text: First thing done.}
   - {name: queued, member: '^Lead$', has: [Case queue, then the bridge], text: Bridge done.}
+
+  # Interrupted by hand.
+  - {name: before the hand, member: '^Lead$', has: [Case hand], lacks: [asks you to try again], hold: by hand, text: Never said.}
+  - {name: after the hand, member: '^Lead$', has: [Case hand], text: Done after all.}
 `
 
 // TestInterruption: the operator's words meet an open run in three ways.
@@ -144,5 +149,63 @@ func TestInterruption(t *testing.T) {
 		}
 	})
 
-	p.settle(c, interrupt, steer, queue)
+	// By hand: what was read and not answered is unread again, and rests until
+	// the operator says so.
+	var hand string
+	t.Run("mailbox-mail-returned", func(t *testing.T) {
+		p := p.on(t)
+		run := p.begin("run", "Case hand: think.", "--name", "hand", "--json")
+		open := p.held("by hand")
+		hand = open.Conversation
+		p.ok("interrupt", hand)
+		if end := run.wait().ended(t); end.Status != "waiting" || end.Exit != 6 {
+			t.Errorf("run ended with %+v", end)
+		}
+		unread := document[api.MailAnswer](p, "mail", "hand/lead", "--unread")
+		if len(unread.Messages) != 1 || unread.Messages[0].Text.Text != "Case hand: think." {
+			t.Errorf("unread is %+v", unread.Messages)
+		}
+		p.ok("retry", "hand")
+		p.until(c, hand, "the Lead rests", quiet)
+		after := p.served(hand, "after the hand")
+		if got := answer(p.events(c, hand)); got != "Done after all." || times(t, after, "Case hand: think.") != 1 {
+			t.Errorf("tried again it came to %q", got)
+		}
+		if !p.models.Requests()[open.N-1].Gone {
+			t.Error("the interrupted call went on")
+		}
+	})
+	p.settle(c, interrupt, steer, queue, hand)
+}
+
+// TestPause: a paused conversation stops at the end of its step, and stays there
+// over kill -9, without a call, until it is resumed.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, script(t, `rules:
+  - {name: step 1, lacks: ['"name":"task_list","arguments"'], hold: pausing, tools: [{name: task_list, args: {}}]}
+  - {name: step 2, text: I go on.}
+`))
+	p.start()
+	c := p.client()
+	id := p.detach("pause", "Count the tasks.")
+	first := p.held("pausing")
+	p.ok("pause", "pause")
+	p.models.Release("pausing")
+	p.until(c, id, "the step ends", quiet)
+	p.ok("send", "pause", "Faster!", "--queue") // kept, and wakes nobody
+	p.kill()
+	came := p.door.count.Load()
+	p.start()
+	s := p.state(c, id)
+	if !s.Paused || s.Status() != "paused" || s.Lead().Run == nil || s.Lead().Run.ID != first.Run || p.door.count.Load() != came {
+		t.Errorf("after the restart it is %s, with %d connections to the model server", s.Status(), p.door.count.Load()-came)
+	}
+	p.ok("resume", "pause")
+	p.until(c, id, "it rests", func(s *domain.State) bool { return quiet(s) && len(s.Lead().Unread) == 0 })
+	asked := p.asked(id, "")
+	if len(asked) != 3 || asked[1].Run != first.Run || asked[1].Step != "2" || asked[2].Run == first.Run {
+		t.Errorf("%d calls", len(asked))
+	}
+	p.settle(c, id)
 }

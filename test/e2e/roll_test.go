@@ -127,9 +127,7 @@ func TestRestartRollNoCall(t *testing.T) {
 			t.Errorf("%s of crew %d was not shown its question and %q", r.Member, i, want)
 		}
 	}
-	for _, id := range ids {
-		p.audit(c, id)
-	}
+	p.settle(c, ids...)
 }
 
 func roll(t *testing.T, p *place, c *api.Client) map[string]api.MemberRoll {

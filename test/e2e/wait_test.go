@@ -78,7 +78,8 @@ func TestTwoWaits(t *testing.T) {
 	for _, e := range only(p.facts(c, id), (*rollcallv1.Event).GetWaitEnded) {
 		ends = append(ends, e.GetMessage()+" "+e.GetReason())
 	}
-	if got := strings.Join(ends, ", "); got != two+" replied, "+one+" replied" {
+	// The first answer may come before the batch, and with it the wait, is done.
+	if got := strings.Join(ends, ", "); got != two+" replied, "+one+" replied" && got != one+" replied" {
 		t.Errorf("the waits ended as %s", got)
 	}
 	more := p.asked(id, "Abe")[calls:]
