@@ -56,6 +56,7 @@ func rollScript() string {
 // they had, and the model server has seen no connection. Then one message to
 // each waiter starts exactly 100 runs, each with its right context.
 func TestRestartRollNoCall(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, script(t, rollScript()))
 	p.start()
 	c := p.client()
