@@ -59,8 +59,9 @@ func (c *conversation) pump(a actor.Context) {
 	}
 	c.flight = f
 	ctx, key, at, self := c.ctx, c.box.key, c.at, c.self
+	origin := f.origin()
 	c.steps.Go(func() {
-		m := c.append(ctx, key, at, f.commit)
+		m := c.append(eventstore.WithOrigin(ctx, origin), key, at, f.commit)
 		if ctx.Err() == nil {
 			c.system.Root.Send(self, m)
 		}
