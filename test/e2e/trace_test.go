@@ -54,9 +54,11 @@ const traceScript = `rules:
     hold: lead rests
     member: '^Worker$'
     lacks: ['"name":"task_complete","arguments"']
-    tools:
-      - {name: task_complete, args: {task_id: t1, result: The gauge is read., paths: [rounds/1.txt]}}
-      - {name: send_message, args: {to: lead, text: 'Round 1: the level is 3 m.'}}
+    tools: [{name: task_complete, args: {task_id: t1, result: The gauge is read., paths: [rounds/1.txt]}}]
+  - name: tell
+    member: '^Worker$'
+    lacks: ['"name":"send_message","arguments"']
+    tools: [{name: send_message, args: {to: lead, text: 'Round 1: the level is 3 m.'}}]
   - name: rest 1
     member: '^Worker$'
     lacks: ['Direction adjustment:']
@@ -161,8 +163,8 @@ func TestMailboxTrace(t *testing.T) {
 	for _, r := range p.asked(id, "") {
 		calls[r.Member]++
 	}
-	if calls["Lead"] != 6 || calls["Worker"] != 6 {
-		t.Errorf("%v calls, want 6 of the Lead and 6 of the Worker", calls)
+	if calls["Lead"] != 6 || calls["Worker"] != 7 {
+		t.Errorf("%v calls, want 6 of the Lead and 7 of the Worker", calls)
 	}
 	resting(t, p.state(c, id))
 	p.settle(c, id)
