@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,26 +41,32 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// place is one installation: a data directory, a model server, and the node
-// that runs now, if any.
+// place is an installation as one test sees it.
 type place struct {
-	t      *testing.T
+	t *testing.T
+	*installation
+}
+
+// installation is a data directory, a model server, and the node that runs now,
+// if any.
+type installation struct {
 	dir    string
 	models *scripted.Server
+	// record is the model server's own, as a file.
+	record string
 	door   *door
 	node   *process
 	env    []string
 }
 
-// on is the place for a subtest, which shares its node: it starts and ends none.
-func (p *place) on(t *testing.T) *place {
-	return &place{t: t, dir: p.dir, models: p.models, door: p.door, node: p.node, env: p.env}
-}
+// on is the place for a subtest.
+func (p *place) on(t *testing.T) *place { return &place{t, p.installation} }
 
 // newPlace makes an installation whose model follows the script.
 func newPlace(t *testing.T, script *scripted.Script) *place {
 	t.Helper()
-	models, err := scripted.Start(script, "")
+	record := filepath.Join(t.TempDir(), "calls.jsonl")
+	models, err := scripted.Config{Script: script, Record: record}.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +75,7 @@ func newPlace(t *testing.T, script *scripted.Script) *place {
 			t.Error(err)
 		}
 	})
-	p := &place{t: t, dir: t.TempDir(), models: models, door: openDoor(t, models.URL())}
+	p := &place{t, &installation{dir: t.TempDir(), models: models, record: record, door: openDoor(t, models.URL())}}
 	p.env = append(os.Environ(), beRollcall+"=1", "ROLLCALL_DATA="+p.dir, "ROLLCALL_MODEL=scripted",
 		"OPENAI_BASE_URL="+p.door.url, "OPENAI_API_KEY=sk-e2e-"+ulid.Make().String(), "NO_COLOR=1", "GORACE=halt_on_error=1 atexit_sleep_ms=0")
 	t.Cleanup(func() {
