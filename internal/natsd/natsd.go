@@ -100,8 +100,12 @@ func start(cfg Config) (*Server, error) {
 	}
 	log := &logger{log: cfg.Log, fatal: make(chan string, 1)}
 	inner.SetLoggerV2(log, false, false, false)
-	go inner.Start()
-	if err := ready(inner, log); err != nil {
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		inner.Start()
+	}()
+	if err := ready(inner, log, started); err != nil {
 		inner.Shutdown()
 		inner.WaitForShutdown()
 		return nil, err
@@ -137,7 +141,9 @@ func options(cfg Config) *server.Options {
 }
 
 // ready waits for the server, or for the line in which it says why it cannot.
-func ready(inner *server.Server, log *logger) error {
+// started is closed when its start has come to an end: before that, on a slow
+// machine, a server that does not run has merely not begun.
+func ready(inner *server.Server, log *logger, started <-chan struct{}) error {
 	for deadline := time.Now().Add(readyTimeout); time.Now().Before(deadline); {
 		if inner.ReadyForConnections(100 * time.Millisecond) {
 			return nil
@@ -147,8 +153,12 @@ func ready(inner *server.Server, log *logger) error {
 			return errors.New(why)
 		default:
 		}
-		if !inner.Running() {
-			return errors.New("the server stopped")
+		select {
+		case <-started:
+			if !inner.Running() {
+				return errors.New("the server stopped")
+			}
+		default:
 		}
 	}
 	return fmt.Errorf("not ready within %v", readyTimeout)
