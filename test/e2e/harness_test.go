@@ -186,11 +186,16 @@ func (p *place) stop() {
 	p.node = nil
 }
 
-// poll waits for a condition outside.
+// poll waits for a condition outside. It rests as long as a look takes, so that
+// it leaves the machine to those it waits for.
 func (p *place) poll(what string, ok func() bool) {
 	p.t.Helper()
 	deadline := time.Now().Add(patience)
-	for !ok() {
+	for {
+		began := time.Now()
+		if ok() {
+			return
+		}
 		if time.Now().After(deadline) {
 			out := ""
 			if p.node != nil {
@@ -198,7 +203,7 @@ func (p *place) poll(what string, ok func() bool) {
 			}
 			p.t.Fatalf("never: %s\n%s", what, out)
 		}
-		<-time.After(20 * time.Millisecond)
+		<-time.After(max(20*time.Millisecond, 2*time.Since(began)))
 	}
 }
 

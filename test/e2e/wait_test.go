@@ -104,7 +104,10 @@ func TestBacklog(t *testing.T) {
 	p.held("thinking")
 	nc := p.nats()
 	for i := range backlog {
-		p.publish(nc, inbox(id, "lead", fmt.Sprintf(`{"kind":"framework_alert","text":"number %d"}`, i+1), "Content-Type", "application/json"))
+		m := inbox(id, "lead", fmt.Sprintf(`{"kind":"framework_alert","text":"number %d"}`, i+1), "Content-Type", "application/json")
+		if err := nc.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.until(c, id, "all is in the mailbox", func(s *domain.State) bool { return len(s.Lead().Unread) == backlog })
 	p.models.Release("thinking")
