@@ -174,6 +174,3 @@ func (n Names) Of(id string) string {
 	}
 	return id
 }
-
-// Word is the documented word of an enum value, such as in_progress.
-func Word(v protoreflect.Enum) string { return domain.Word(v) }

@@ -124,7 +124,7 @@ func (t *teller) board(e *rollcallv1.Event) (sentence, bool) {
 		}
 		return t.quietly(u.GetBy(), "changed task %s", t.task(u.GetTask()))
 	case *rollcallv1.Event_TaskPromoted:
-		return t.quietly(domain.Framework, "task %s is %s", t.task(k.TaskPromoted.GetTask()), api.Word(k.TaskPromoted.GetStatus()))
+		return t.quietly(domain.Framework, "task %s is %s", t.task(k.TaskPromoted.GetTask()), domain.Word(k.TaskPromoted.GetStatus()))
 	case *rollcallv1.Event_TaskClaimed:
 		return t.by(k.TaskClaimed.GetBy(), "took task %s", t.task(k.TaskClaimed.GetTask()))
 	case *rollcallv1.Event_TaskReleased:
@@ -161,9 +161,9 @@ func (t *teller) mail(e *rollcallv1.Event) (sentence, bool) {
 		case rollcallv1.MailKind_MAIL_KIND_TEXT, rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
 			return t.by(m.GetFrom(), "→ %s: %s", to, bodyText(m.GetBody()))
 		case rollcallv1.MailKind_MAIL_KIND_TEAM_REPORT, rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT:
-			return t.by(m.GetFrom(), "→ %s (%s): %s", to, api.Word(m.GetKind()), bodyText(m.GetBody()))
+			return t.by(m.GetFrom(), "→ %s (%s): %s", to, domain.Word(m.GetKind()), bodyText(m.GetBody()))
 		}
-		return t.quietly(m.GetFrom(), "→ %s (%s): %s", to, api.Word(m.GetKind()), bodyText(m.GetBody()))
+		return t.quietly(m.GetFrom(), "→ %s (%s): %s", to, domain.Word(m.GetKind()), bodyText(m.GetBody()))
 	case *rollcallv1.Event_MessagesConsumed:
 		return t.quietly(k.MessagesConsumed.GetMember(), "read %s", messages(k.MessagesConsumed.GetMessages()))
 	case *rollcallv1.Event_MessagesReturned:
@@ -184,7 +184,7 @@ func (t *teller) turn(e *rollcallv1.Event) (sentence, bool) {
 		return t.by(k.RunResumed.GetMember(), "run %s was taken up again by node %s", k.RunResumed.GetRun(), k.RunResumed.GetNode())
 	case *rollcallv1.Event_RunFinished:
 		f := k.RunFinished
-		what := fmt.Sprintf("ended run %s: %s", f.GetRun(), api.Word(f.GetReason()))
+		what := fmt.Sprintf("ended run %s: %s", f.GetRun(), domain.Word(f.GetReason()))
 		if len(f.GetUndelivered()) > 0 {
 			what += ", leaving " + strings.Join(f.GetUndelivered(), ", ")
 		}
