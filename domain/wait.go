@@ -32,9 +32,9 @@ func (d *Decision) endWaits(m *Member, reason string) {
 }
 
 // tellWaiters looks at each question that no answer is in sight for. The one
-// who asked is told when the member asked failed or is gone; when it has read
-// the question and rests without an answer, or waits in a circle, the Lead is
-// told. Once each.
+// who asked is told when the member asked failed or is gone; the Lead is told
+// when that member was interrupted by hand or ran out of its budget, when it has
+// read the question and rests without an answer, or waits in a circle. Once each.
 func (d *Decision) tellWaiters() {
 	s := d.State()
 	for _, m := range s.Members {
@@ -47,11 +47,19 @@ func (d *Decision) tellWaiters() {
 				d.alert(m, w, "nobody-left", goneNote(w, asked))
 			case asked.failed():
 				d.alert(m, w, "nobody-left", failedNote(w, asked))
+			case asked.Held && s.leadCanHelp(asked):
+				d.alert(s.Lead(), w, "unanswered", heldNote(m, w, asked))
 			case w.Read && !s.mayAnswer(asked, map[string]bool{m.ID: true}):
 				d.alert(s.Lead(), w, "unanswered", unansweredNote(s, m, w, asked))
 			}
 		}
 	}
+}
+
+// leadCanHelp reports whether it helps to tell the Lead of a member that is held
+// back: not when it is the Lead itself, or what holds the one holds the other.
+func (s *State) leadCanHelp(held *Member) bool {
+	return !held.IsLead() && !s.Lead().Held && !s.spent()
 }
 
 func (d *Decision) alert(to *Member, w *Wait, topic, text string) {

@@ -53,6 +53,15 @@ func unansweredNote(s *State, m *Member, w *Wait, asked *Member) string {
 	return text + fmt.Sprintf(" Answer %s yourself with reply_to %q, or tell %s to.", m.Name, w.Message, asked.Name)
 }
 
+func heldNote(m *Member, w *Wait, asked *Member) string {
+	why := "used up its budget"
+	if !asked.outOfBudget() {
+		why = "was interrupted"
+	}
+	return fmt.Sprintf("%s waits for %s to answer %s. %s %s and rests; writing to it lets it go on. Answer %s yourself with reply_to %q, or write to %s.",
+		m.Name, asked.Name, w.Message, asked.Name, why, m.Name, w.Message, asked.Name)
+}
+
 func failure(m *Member) string {
 	if m.LastDetail == "" {
 		return m.LastCode
