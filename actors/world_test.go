@@ -25,6 +25,7 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/model"
 	"github.com/rollcall-dev/rollcall/internal/tool"
 	"github.com/rollcall-dev/rollcall/internal/tool/files"
+	"github.com/rollcall-dev/rollcall/internal/tool/mail"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -159,7 +160,7 @@ func (w *world) on(store eventstore.Store) *actors.Node {
 }
 
 func (w *world) start(name string, store eventstore.Store, reply func(func() error) error) *actors.Node {
-	tools := append(files.New(store), w.extra...)
+	tools := append(append(files.New(store), mail.New(store)), w.extra...)
 	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: "test"}
 	if w.wrap != nil {
 		rules.Contracts = map[string]domain.Contract{"mailbox": w.wrap(contract.All()["mailbox"])}

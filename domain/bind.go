@@ -16,6 +16,10 @@ import (
 // is part of what a run is pinned to.
 const Renderer uint32 = 1
 
+// ReadMail is the tool that shows consumed mail again. Every member has it,
+// whatever its agent type names: a frame that leaves mail out points to it.
+const ReadMail = "mail_read"
+
 // bind pins the member's next run to its agent's definition, prompts and tools
 // as they are now. Each distinct binding is recorded once.
 func (d *Decision) bind(m *Member) (hash string) {
@@ -52,7 +56,7 @@ func (d *Decision) boundAgent(m *Member) *rollcallv1.AgentBound {
 	}
 	wanted := definition.GetTools()
 	for _, t := range d.external() {
-		if len(wanted) == 0 || slices.Contains(wanted, t.GetName()) {
+		if len(wanted) == 0 || slices.Contains(wanted, t.GetName()) || t.GetName() == ReadMail {
 			bound.Tools = append(bound.Tools, t)
 		}
 	}

@@ -95,7 +95,11 @@ func (s *State) consume(m *Member, at Place, refs []*rollcallv1.MessageRef) {
 		mail := m.Unread[i]
 		m.Unread = slices.Delete(m.Unread, i, i+1)
 		m.Run.Unanswered = append(m.Run.Unanswered, mail)
-		entry.Mail = append(entry.Mail, MailPlace{ID: mail.ID, Place: mail.Place})
+		place := MailPlace{ID: mail.ID, Place: mail.Place, Whole: mail.Kind == rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE}
+		entry.Mail = append(entry.Mail, place)
+		if mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF || m.IsLead() && m.Assignment == nil && place.Whole {
+			m.Assignment = &place
+		}
 		for w := range s.questions(mail.ID) {
 			w.Read = true
 		}

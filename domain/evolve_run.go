@@ -117,7 +117,7 @@ func (r *Run) callStarted(e *rollcallv1.ModelCallStarted, version uint64) {
 
 func (s *State) modelReplied(m *Member, e *rollcallv1.ModelReplied, at Place) {
 	r := m.Run
-	r.Phase, r.Answered, r.Suspended = Deciding, true, false
+	r.Phase, r.Answered, r.Suspended, r.Resumes = Deciding, true, false, 0
 	r.Unanswered = nil
 	r.Cut, r.Empty = streak(r.Cut, cutReply(e)), streak(r.Empty, emptyReply(e))
 	r.StepCalls = len(r.CallIDs)

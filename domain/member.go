@@ -32,6 +32,9 @@ type Member struct {
 	Run *Run `json:",omitempty"`
 	// Waits are the questions this member sleeps on.
 	Waits []*Wait `json:",omitempty"`
+	// Assignment is the mail that says what the member is for: its newest brief,
+	// or the Lead's objective. It is shown also when its turn is not.
+	Assignment *MailPlace `json:",omitempty"`
 	// Turns is the transcript, oldest first; the last one is the open run's.
 	Turns []*Turn `json:",omitempty"`
 	// Omitted counts transcript entries that were let go.
@@ -100,7 +103,8 @@ type Run struct {
 	CallVersion uint64 `json:",omitempty"`
 	// Answered is true once the step has a reply.
 	Answered bool `json:",omitempty"`
-	// Failures counts the step's transient failures, Resumes the run's resumes.
+	// Failures counts the step's transient failures, Resumes how often it was
+	// lost and taken up since the last reply.
 	Failures uint32 `json:",omitempty"`
 	Resumes  uint32 `json:",omitempty"`
 	// Suspended is true after its node let go in good order.

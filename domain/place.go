@@ -16,15 +16,22 @@ func (p Place) Ref() *rollcallv1.Ref {
 func weight(e *rollcallv1.Event) uint64 {
 	switch e := e.GetKind().(type) {
 	case *rollcallv1.Event_MessageDelivered:
-		return bodySize(e.MessageDelivered.GetBody())
+		size := bodySize(e.MessageDelivered.GetBody())
+		switch e.MessageDelivered.GetKind() {
+		case rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
+			return size
+		case rollcallv1.MailKind_MAIL_KIND_BRIEF:
+			return min(size, ShownFrameBytes)
+		}
+		return min(size, ShownMailBytes)
 	case *rollcallv1.Event_ModelReplied:
 		n := bodySize(e.ModelReplied.GetText()) + bodySize(e.ModelReplied.GetReasoning())
 		for _, c := range e.ModelReplied.GetCalls() {
-			n += uint64(len(c.GetArguments())) + c.GetArgumentsBlob().GetSize()
+			n += min(uint64(len(c.GetArguments()))+c.GetArgumentsBlob().GetSize(), ShownArguments)
 		}
 		return n
 	case *rollcallv1.Event_ToolCallFinished:
-		return bodySize(e.ToolCallFinished.GetOutput())
+		return min(bodySize(e.ToolCallFinished.GetOutput()), ShownOutput)
 	case *rollcallv1.Event_LeadReplied:
 		return bodySize(e.LeadReplied.GetText())
 	}

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -17,35 +18,71 @@ func (s *State) StepPlan(member string) (StepPlan, bool) {
 	}
 	plan := StepPlan{
 		Key: s.Key, Version: s.Version, Member: m.view(), Run: m.Run.ID, Step: m.Run.Step, Attempt: m.Run.Attempt,
-		Situation: s.situation(m), Names: map[string]string{}, Omitted: m.Omitted,
+		Situation: s.situation(m), Names: s.displayNames(), Omitted: m.Omitted,
 	}
-	for _, other := range s.Members {
-		plan.Names[other.ID] = other.Name
+	memory := rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT
+	if bound := s.Bindings[m.Run.Agent]; bound != nil {
+		plan.Agent, memory = bound.Place.Ref(), bound.Memory
 	}
-	turns := m.Turns
-	bound := s.Bindings[m.Run.Agent]
-	if bound != nil {
-		plan.Agent = bound.Place.Ref()
-	}
-	if bound != nil && bound.Memory == rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH {
-		turns, plan.Omitted = turns[len(turns)-1:], 0
-	} else {
-		first, _ := fitting(turns, contextBytes)
-		for _, t := range turns[:first] {
-			plan.Omitted += len(t.Entries)
-		}
-		turns = turns[first:]
-	}
+	turns := s.recall(m, memory, &plan)
 	for _, t := range turns {
 		for _, e := range t.Entries {
-			entry := ContextEntry{Ref: e.Place.Ref()}
-			for _, mail := range e.Mail {
-				entry.Mail = append(entry.Mail, &rollcallv1.MessageRef{Message: mail.ID, Ref: mail.Place.Ref()})
-			}
-			plan.Context = append(plan.Context, entry)
+			plan.Context = append(plan.Context, e.context())
 		}
 	}
+	if a := m.Assignment; a != nil && memory != rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH && !consumedIn(turns, a.ID) {
+		plan.Assignment = a.ref()
+	}
 	return plan, true
+}
+
+// recall gives the turns that a request shows by the member's memory policy,
+// and puts into the plan what it shows instead of the others.
+func (s *State) recall(m *Member, memory rollcallv1.MemoryPolicy, plan *StepPlan) []*Turn {
+	open := m.Turns[len(m.Turns)-1:]
+	switch memory {
+	case rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH:
+		plan.Omitted = 0
+		return open
+	case rollcallv1.MemoryPolicy_MEMORY_POLICY_SUMMARY:
+		plan.Omitted = 0
+		if m.IsLead() && s.Answer.Version > 0 {
+			plan.Context = append(plan.Context, ContextEntry{Ref: s.Answer.Ref()})
+		}
+		if lines := s.deliveryLines(m); len(lines) > 0 {
+			plan.Situation = strings.TrimSpace(plan.Situation + "\nYou delivered:\n" + strings.Join(lines, "\n"))
+		}
+		return open
+	}
+	first, _ := fitting(m.Turns, contextBytes)
+	for _, t := range m.Turns[:first] {
+		plan.Omitted += len(t.Entries)
+	}
+	return m.Turns[first:]
+}
+
+// deliveryLines are the member's own completed tasks with their results, the
+// newest as far as they fit.
+func (s *State) deliveryLines(m *Member) []string {
+	const line, all = 2 << 10, 16 << 10
+	var lines []string
+	size := 0
+	for _, t := range slices.Backward(s.Tasks) {
+		if t.Status != completed || t.CompletedBy != m.ID {
+			continue
+		}
+		text := fmt.Sprintf("- %s %q: %s", t.ID, t.Title, cut(strings.Join(strings.Fields(t.Result), " "), line))
+		if len(t.Paths) > 0 {
+			text += ". Files: " + cut(strings.Join(t.Paths, ", "), line)
+		}
+		if size += len(text); size > all {
+			lines = append(lines, "- … earlier ones: see task_list")
+			break
+		}
+		lines = append(lines, text)
+	}
+	slices.Reverse(lines)
+	return lines
 }
 
 // Bounds of the situation, in lines.

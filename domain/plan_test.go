@@ -84,6 +84,92 @@ func TestMemory(t *testing.T) {
 	mustBe(t, "transcript", texts(k, "lead"), []string{"one", "two"})
 	k = with(rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH)
 	mustBe(t, "fresh", texts(k, "lead"), []string{"two"})
+	plan, _ := k.State.StepPlan("lead")
+	mustEqual(t, "a fresh one is not told what came before", plan.Assignment == nil, true)
+	k = with(rollcallv1.MemoryPolicy_MEMORY_POLICY_SUMMARY)
+	mustBe(t, "summary", texts(k, "lead"), []string{"two"})
+	mustEqual(t, "with its last answer", contextNames(k, "lead"), "LeadReplied RunStarted")
+	plan, _ = k.State.StepPlan("lead")
+	mustEqual(t, "and the objective", assigned(k, plan), "one")
+}
+
+func assigned(k *domaintest.Kit, plan domain.StepPlan) string {
+	k.Helper()
+	if plan.Assignment == nil {
+		return ""
+	}
+	return k.Event(plan.Assignment.GetRef()).GetMessageDelivered().GetBody().GetText()
+}
+
+// A member that remembers a summary has its brief, what it delivered, and the
+// mail of the run it is in, in all of the run's requests; nothing else.
+func TestMemorySummaryOfAMember(t *testing.T) {
+	k := domaintest.New(t, rules())
+	k.Do(opening(func(o *rollcallv1.OpenConversation) {
+		o.Agents = append(o.Agents, &rollcallv1.AgentDefinition{Name: "brief", Memory: rollcallv1.MemoryPolicy_MEMORY_POLICY_SUMMARY})
+		o.Objective = domaintest.Text("begin")
+	}))
+	k.Acts("lead", "team_create", args{"name": "crew"})
+	k.Acts("lead", "team_member_add", args{"name": "A", "agent_type": "brief", "initial_prompt": "you write the API"})
+	create(k, "one", "A")
+	plan, _ := k.State.StepPlan("m1")
+	mustEqual(t, "the brief is in the first run's own mail", assigned(k, plan), "")
+	k.Acts("m1", "task_complete", args{"task_id": "t1", "result": "the field is display_name"})
+	k.Ends("m1", "private thoughts")
+	k.Do(domaintest.Say("m1", "and now?"))
+	mustEqual(t, "context", contextNames(k, "m1"), "RunStarted")
+	plan, _ = k.State.StepPlan("m1")
+	mustEqual(t, "brief", assigned(k, plan), "you write the API")
+	mustContain(t, "deliveries", plan.Situation, "You delivered:\n- t1 \"one\": the field is display_name")
+	k.Acts("m1", "task_list", args{})
+	mustBe(t, "mail stays for the whole run", texts(k, "m1"), []string{"and now?"})
+	other, _ := k.State.StepPlan("lead")
+	mustEqual(t, "others' deliveries are theirs", strings.Contains(other.Situation, "display_name"), false)
+}
+
+// What a long conversation was for is never pushed out of the requests.
+func TestObjectiveStays(t *testing.T) {
+	k := domaintest.New(t, rules())
+	k.Do(opening(func(o *rollcallv1.OpenConversation) { o.Objective = domaintest.Text("the goal") }))
+	k.Ends("lead", "noted")
+	for range 12 {
+		plan, _ := k.State.StepPlan("lead")
+		mustEqual(t, "shown once", assigned(k, plan), "")
+		k.Do(domaintest.Say("", strings.Repeat("x", 60<<10)))
+		k.Ends("lead", "noted")
+	}
+	k.Do(domaintest.Say("", "and now?"))
+	plan, _ := k.State.StepPlan("lead")
+	mustEqual(t, "objective", assigned(k, plan), "the goal")
+	mustEqual(t, "it is shown before what is left", plan.Omitted > 0 && len(plan.Context) > 3, true)
+}
+
+// Long mail of members counts as what a frame shows of it.
+func TestLongMailLeavesTheTranscript(t *testing.T) {
+	k := leading(t, "A")
+	k.Do(domaintest.Say("m1", "tell the Lead"))
+	for range 20 {
+		k.Acts("m1", "send_message", args{"to": "Lead", "text": strings.Repeat("x", 60<<10)})
+	}
+	k.Acts("lead", "task_list", args{})
+	plan, _ := k.State.StepPlan("lead")
+	mustEqual(t, "omitted", plan.Omitted, 0)
+}
+
+func TestConsumedMailCanBeReadAgain(t *testing.T) {
+	k := leading(t, "A")
+	k.Do(domaintest.Say("m1", "ask the Lead"))
+	k.Acts("m1", "send_message", args{"to": "Lead", "text": "a question"})
+	k.Acts("lead", "task_list", args{})
+	k.Act("lead", domaintest.Call("file_write", args{}))
+	plan, ok := k.State.ToolPlan("lead")
+	mustEqual(t, "a tool runs", ok, true)
+	var read []string
+	for _, m := range plan.Mail {
+		read = append(read, k.Event(m.GetRef()).GetMessageDelivered().GetBody().GetText())
+	}
+	mustBe(t, "mailbox-consumed-kept", read, []string{"do it", "go on", "a question"})
+	mustEqual(t, "its names", plan.Names["m1"], "A")
 }
 
 func TestTranscriptIsBounded(t *testing.T) {

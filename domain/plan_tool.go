@@ -15,7 +15,7 @@ func (s *State) ToolPlan(member string) (ToolPlan, bool) {
 	plan := ToolPlan{
 		Key: s.Key, Member: m.view(), Run: m.Run.ID, Step: m.Run.Step,
 		Call:  &rollcallv1.ToolCall{Id: call.ID, Name: call.Name, Arguments: call.Arguments},
-		Files: map[string]*rollcallv1.Blob{},
+		Files: map[string]*rollcallv1.Blob{}, Names: s.displayNames(), Mail: m.consumed(),
 	}
 	if call.Blob != nil {
 		plan.Call.ArgumentsBlob = &rollcallv1.Blob{Sha256: call.Blob.SHA256, Size: call.Blob.Size}
@@ -29,4 +29,26 @@ func (s *State) ToolPlan(member string) (ToolPlan, bool) {
 		plan.Files[p] = &rollcallv1.Blob{Sha256: blob.SHA256, Size: blob.Size}
 	}
 	return plan, true
+}
+
+func (s *State) displayNames() map[string]string {
+	names := map[string]string{}
+	for _, m := range s.Members {
+		names[m.ID] = m.Name
+	}
+	return names
+}
+
+// consumed is the member's assignment and the mail of its transcript.
+func (m *Member) consumed() []*rollcallv1.MessageRef {
+	var mail []*rollcallv1.MessageRef
+	if m.Assignment != nil && !consumedIn(m.Turns, m.Assignment.ID) {
+		mail = append(mail, m.Assignment.ref())
+	}
+	for _, t := range m.Turns {
+		for _, e := range t.Entries {
+			mail = append(mail, e.context().Mail...)
+		}
+	}
+	return mail
 }

@@ -53,7 +53,7 @@ type Limits struct {
 	Steps int
 	// Attempts of a step before its run fails; default DefaultAttempts.
 	Attempts int
-	// Resumes of a run after lost nodes before it fails; default 10.
+	// Resumes of a step after lost nodes before its run fails; default 10.
 	Resumes int
 	// Reports to the Lead without a word of the operator between; default 20.
 	Reports int

@@ -23,7 +23,7 @@ func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
 		resumes++
 	}
 	if int(resumes) > d.b.limits.Resumes {
-		d.finish(m, failing("too-many-resumes", fmt.Sprintf("the run was lost and taken up %d times", run.Resumes)))
+		d.finish(m, failing("too-many-resumes", fmt.Sprintf("the run was lost and taken up %d times without a reply between", run.Resumes)))
 		return nil
 	}
 	inTool := run.Phase == InTool

@@ -285,6 +285,17 @@ func TestResume(t *testing.T) {
 		events := k.Do(resumeRun(k, "lead"))
 		mustEqual(t, "code", events[len(events)-1].GetRunFinished().GetCode(), "too-many-resumes")
 	})
+	t.Run("counted from the last reply on", func(t *testing.T) {
+		k := said(t)
+		for range 3 {
+			for range 10 {
+				k.Do(resumeRun(k, "lead"))
+			}
+			k.Act("lead", domaintest.Call("task_list", args{}))
+		}
+		mustEqual(t, "it is open", k.Member("lead").Run != nil, true)
+		mustEqual(t, "resumes", k.Member("lead").Run.Resumes, 0)
+	})
 	t.Run("suspended in good order", func(t *testing.T) {
 		k := said(t)
 		suspend := func() *rollcallv1.Command {

@@ -1,6 +1,10 @@
 package domain
 
-import "slices"
+import (
+	"slices"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
 
 // Turn is one run in a member's transcript.
 type Turn struct {
@@ -21,21 +25,42 @@ type Entry struct {
 type MailPlace struct {
 	ID    string
 	Place Place
+	// Whole: the operator's words, which no frame cuts.
+	Whole bool `json:",omitempty"`
 }
 
-// A transcript is kept within contextBytes of text; each entry counts for at
-// least entryBytes, so that many small ones are bounded too.
+// Bounds of what a request shows, in bytes unless said otherwise. They are
+// part of the renderer's version.
+const (
+	// ShownMail is how many messages one frame holds.
+	ShownMail = 50
+	// ShownMailBytes is what one message of a frame shows, ShownFrameBytes what
+	// all of them show together. A brief is an assignment: it may fill a frame.
+	ShownMailBytes  = 32 << 10
+	ShownFrameBytes = 64 << 10
+	// ShownOutput is what one tool result shows.
+	ShownOutput = 32 << 10
+	// ShownArguments is what one call's arguments show.
+	ShownArguments = 32 << 10
+)
+
+// A transcript is kept within contextBytes of text, as it is shown; each entry
+// counts for at least entryBytes, so that many small ones are bounded too.
 const (
 	contextBytes = 400 << 10
 	entryBytes   = 200
 )
 
 func (e Entry) size() uint64 {
-	n := entryBytes + e.Place.Size
+	var framed, whole uint64
 	for _, m := range e.Mail {
-		n += entryBytes + m.Place.Size
+		if m.Whole {
+			whole += entryBytes + m.Place.Size
+		} else {
+			framed += entryBytes + m.Place.Size
+		}
 	}
-	return n
+	return entryBytes + e.Place.Size + whole + min(framed, ShownMail*entryBytes+ShownFrameBytes)
 }
 
 func (t *Turn) size() uint64 {
@@ -103,4 +128,25 @@ func fitting(turns []*Turn, budget uint64) (first int, size uint64) {
 		first--
 	}
 	return first, size
+}
+
+func (m MailPlace) ref() *rollcallv1.MessageRef {
+	return &rollcallv1.MessageRef{Message: m.ID, Ref: m.Place.Ref()}
+}
+
+func (e Entry) context() ContextEntry {
+	entry := ContextEntry{Ref: e.Place.Ref()}
+	for _, m := range e.Mail {
+		entry.Mail = append(entry.Mail, m.ref())
+	}
+	return entry
+}
+
+// consumedIn reports whether one of the turns consumed the message.
+func consumedIn(turns []*Turn, message string) bool {
+	return slices.ContainsFunc(turns, func(t *Turn) bool {
+		return slices.ContainsFunc(t.Entries, func(e Entry) bool {
+			return slices.ContainsFunc(e.Mail, func(m MailPlace) bool { return m.ID == message })
+		})
+	})
 }

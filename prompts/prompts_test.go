@@ -121,7 +121,7 @@ func TestEachTextSaysWhatItMust(t *testing.T) {
 
 // A text must not send a model to a tool that its contract does not have.
 func TestTextsNameOnlyToolsThatExist(t *testing.T) {
-	files := []string{"file_write", "file_read", "file_list", "file_edit", "file_delete"}
+	files := []string{"file_write", "file_read", "file_list", "file_edit", "file_delete", "mail_read"}
 	tasks := []string{"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get"}
 	team := []string{"team_create", "team_member_add", "team_member_remove", "team_dissolve"}
 	words := []string{"wait_for_reply", "reply_to", "failure_reason", "initial_prompt", "amount_due", "task_ready", "task_id", "in_progress"}

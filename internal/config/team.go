@@ -129,7 +129,7 @@ func (f *teamFile) agent(key *token.Token, n ast.Node) {
 var (
 	fileTools = []string{"file_write", "file_read", "file_list", "file_edit", "file_delete"}
 	roleTools = []string{
-		"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get", "task", "complete",
+		"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get", "task", "complete", "mail_read",
 	}
 	toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 )

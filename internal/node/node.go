@@ -32,6 +32,7 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/natsd"
 	"github.com/rollcall-dev/rollcall/internal/tool"
 	"github.com/rollcall-dev/rollcall/internal/tool/files"
+	"github.com/rollcall-dev/rollcall/internal/tool/mail"
 	"github.com/rollcall-dev/rollcall/projections"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -114,7 +115,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
 	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices}
-	tools := files.New(store)
+	tools := append(files.New(store), mail.New(store))
 	for _, t := range tools {
 		rules.Tools = append(rules.Tools, t.Definition())
 	}

@@ -1,22 +1,20 @@
 package prompt
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
 
-// Bounds of what one request shows, in bytes unless said otherwise. They are
-// part of the renderer's version.
+	"github.com/rollcall-dev/rollcall/domain"
+)
+
+// Bounds of what one request shows, as the domain counts them.
 const (
-	// MaxMail is how many messages one frame holds.
-	MaxMail = 50
-	// MaxMailBytes is what one message of a frame shows, MaxFrameBytes what all
-	// of them show together. A brief is an assignment: it may fill a frame.
-	MaxMailBytes  = 32 << 10
-	MaxFrameBytes = 64 << 10
-	// MaxOutput is what one tool result shows.
-	MaxOutput = 32 << 10
-	// MaxArguments is what one call's arguments show; strings of longer ones are
-	// cut to MaxArgument.
-	MaxArguments = 32 << 10
-	MaxArgument  = 4 << 10
+	MaxMail       = domain.ShownMail
+	MaxMailBytes  = domain.ShownMailBytes
+	MaxFrameBytes = domain.ShownFrameBytes
+	MaxOutput     = domain.ShownOutput
+	MaxArguments  = domain.ShownArguments
+	// MaxArgument is what strings of longer arguments are cut to.
+	MaxArgument = 4 << 10
 )
 
 // head is the longest beginning of s with at most n bytes that ends between

@@ -16,7 +16,47 @@ type letter struct {
 	event *rollcallv1.MessageDelivered
 	at    time.Time
 	from  string
-	body  string
+	// body is what may be shown of it, size how much there is in bytes.
+	body string
+	size int
+}
+
+// open reads a message that was consumed.
+func open(m *rollcallv1.MessageRef, names map[string]string, src Source) (letter, error) {
+	event, at, err := src.Event(m.GetRef())
+	if err != nil {
+		return letter{}, fmt.Errorf("message %s: %w", m.GetMessage(), err)
+	}
+	e := event.GetMessageDelivered()
+	if e == nil || e.GetMessage() != m.GetMessage() {
+		return letter{}, fmt.Errorf("message %s: %w: version %d holds another event", m.GetMessage(), ErrMissing, m.GetRef().GetVersion())
+	}
+	body, err := src.Body(e.GetBody())
+	if err != nil {
+		return letter{}, fmt.Errorf("message %s: %w", m.GetMessage(), err)
+	}
+	body = strings.ToValidUTF8(body, "\uFFFD")
+	return letter{event: e, at: at, from: sender(e, names), body: body, size: len(body)}, nil
+}
+
+// sender is the name to show. A member named as one of the fixed parties is
+// shown with its id; in the frame the operator never speaks.
+func sender(e *rollcallv1.MessageDelivered, names map[string]string) string {
+	id := e.GetFrom()
+	switch {
+	case id == domain.Operator && e.GetKind() != rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
+		return domain.Framework
+	case id == domain.Operator || id == domain.Framework:
+		return id
+	}
+	name := names[id]
+	switch fold(strings.TrimSpace(name)) {
+	case "":
+		return id
+	case domain.Operator, domain.Framework, domain.User:
+		return name + " (" + id + ")"
+	}
+	return name
 }
 
 // operators reports whether the letter is the operator's words: all others
@@ -50,7 +90,7 @@ func (t *turn) render(tools []*rollcallv1.ToolDefinition) string {
 	words, unsaid := t.words()
 	shown, left := fit(t.mail)
 	notices := t.notices
-	if n := digest(left, unsaid, tools); n != "" {
+	if n := digest(append(left, unsaid...), tools); n != "" {
 		notices = append(slices.Clone(notices), n)
 	}
 	if len(notices) == 0 && len(shown) == 0 && words == "" {
@@ -63,7 +103,7 @@ func (t *turn) render(tools []*rollcallv1.ToolDefinition) string {
 			b.WriteString("<notice>" + escape(n) + "</notice>\n")
 		}
 		for _, l := range shown {
-			l.write(&b)
+			l.write(&b, l.limit())
 		}
 		b.WriteString("</" + frameTag + ">")
 		if words != "" {
@@ -75,8 +115,8 @@ func (t *turn) render(tools []*rollcallv1.ToolDefinition) string {
 }
 
 // words are the operator's, the newest message always in full, older ones as
-// long as there is room. The second result counts those left out.
-func (t *turn) words() (string, int) {
+// long as there is room. The second result are those left out.
+func (t *turn) words() (string, []letter) {
 	room := MaxFrameBytes
 	first := len(t.operator)
 	for first > 0 {
@@ -95,7 +135,7 @@ func (t *turn) words() (string, int) {
 			blocks = append(blocks, s)
 		}
 	}
-	return outside(strings.Join(blocks, "\n\n")), first
+	return outside(strings.Join(blocks, "\n\n")), t.operator[:first]
 }
 
 func (l letter) limit() int {
@@ -138,7 +178,7 @@ func fit(mail []letter) (shown, left []letter) {
 	return shown, left
 }
 
-func (l letter) write(b *strings.Builder) {
+func (l letter) write(b *strings.Builder, limit int) {
 	e := l.event
 	fmt.Fprintf(b, "<message id=%s from=%s kind=%s time=%s", quote(e.GetMessage()), quote(l.from), quote(domain.Word(e.GetKind())), quote(l.at.UTC().Format(time.RFC3339)))
 	for _, a := range [...][2]string{{"reply_to", e.GetReplyTo()}, {"about", e.GetAbout()}, {"task", e.GetTask()}, {"topic", e.GetTopic()}} {
@@ -149,24 +189,21 @@ func (l letter) write(b *strings.Builder) {
 	if e.GetWaitForReply() {
 		b.WriteString(` wait_for_reply="true"`)
 	}
-	body := head(l.body, l.limit())
-	if len(body) < len(l.body) {
-		fmt.Fprintf(b, " shown=%s", quote(fmt.Sprintf("the first %d of %d bytes", len(body), len(l.body))))
+	body := head(l.body, limit)
+	if len(body) < l.size {
+		fmt.Fprintf(b, " shown=%s", quote(fmt.Sprintf("the first %d of %d bytes", len(body), l.size)))
 	}
 	b.WriteString(">" + escape(strings.TrimSpace(body)) + "</message>\n")
 }
 
 // digest is the line about what is not shown: who wrote it, and how to read it.
-func digest(left []letter, operators int, tools []*rollcallv1.ToolDefinition) string {
-	if len(left) == 0 && operators == 0 {
+func digest(left []letter, tools []*rollcallv1.ToolDefinition) string {
+	if len(left) == 0 {
 		return ""
 	}
 	counts := map[string]int{}
 	for _, l := range left {
 		counts[l.from]++
-	}
-	if operators > 0 {
-		counts[domain.Operator] += operators
 	}
 	senders := make([]string, 0, len(counts))
 	for name := range counts {
@@ -189,23 +226,14 @@ func digest(left []letter, operators int, tools []*rollcallv1.ToolDefinition) st
 	if more > 0 {
 		parts = append(parts, fmt.Sprintf("%d from others", more))
 	}
-	return fmt.Sprintf("%d earlier messages are not shown: %s. %s", len(left)+operators, strings.Join(parts, ", "), howToRead(tools))
+	oldest := slices.MinFunc(left, func(a, b letter) int { return a.at.Compare(b.at) }).event.GetMessage()
+	return fmt.Sprintf("%d earlier messages are not shown: %s; the oldest is %s. %s", len(left), strings.Join(parts, ", "), oldest, howToRead(tools))
 }
 
 // howToRead names only tools that the run has.
 func howToRead(tools []*rollcallv1.ToolDefinition) string {
-	has := func(name string) bool {
-		return slices.ContainsFunc(tools, func(t *rollcallv1.ToolDefinition) bool { return t.GetName() == name })
+	if slices.ContainsFunc(tools, func(t *rollcallv1.ToolDefinition) bool { return t.GetName() == domain.ReadMail }) {
+		return "Read what you need of the rest with " + domain.ReadMail + "."
 	}
-	var ways []string
-	if has("task_list") {
-		ways = append(ways, "task_list shows the board as it is now")
-	}
-	if has("send_message") {
-		ways = append(ways, "with send_message you can ask a sender to put what you need into a file and name its path")
-	}
-	if len(ways) == 0 {
-		return "To read the rest, ask the operator."
-	}
-	return "To read the rest: " + strings.Join(ways, "; ") + "."
+	return "To read the rest, ask the operator."
 }

@@ -93,6 +93,29 @@ var stories = map[string]func() *story{
 		s.result("r1", 2, "b", "B")
 		return s
 	},
+	"opening-of-a-long-transcript": func() *story {
+		s := tell(leadRole, "Lead", "mail_read")
+		s.plan.Assignment = s.operator("msg1", "The goal is a page.")
+		s.plan.Omitted = 40
+		s.run("r7", s.text("msg8", "m2", "The field is name."))
+		s.reply("r7", 1, "Noted.")
+		s.finish("r7", rollcallv1.FinishReason_FINISH_REASON_IDLE, "")
+		s.run("r8", s.operator("msg9", "And now?"))
+		return s
+	},
+	"summary-of-a-lead": func() *story {
+		s := tell(leadRole, "Lead", "mail_read")
+		s.plan.Assignment = s.operator("msg1", "The goal is a page.")
+		s.add(&rollcallv1.Event{Kind: &rollcallv1.Event_LeadReplied{LeadReplied: &rollcallv1.LeadReplied{Run: "r7", Text: &rollcallv1.Body{Text: "The page is done."}}}})
+		s.run("r8", s.operator("msg9", "And now?"))
+		return s
+	},
+	"summary-of-a-member": func() *story {
+		s := tell(memberRole, "Frontend", "mail_read")
+		s.plan.Assignment = s.mail("msg1", "framework", rollcallv1.MailKind_MAIL_KIND_BRIEF, "You write the page.")
+		s.run("r8", s.text("msg9", "lead", "Make it blue."))
+		return s
+	},
 	"bad-calls": func() *story {
 		s := tell(memberRole, "Frontend")
 		s.run("r1", s.text("msg1", "lead", "Begin."))

@@ -54,6 +54,7 @@ func Needs(plan domain.StepPlan) []uint64 {
 		}
 	}
 	add(plan.Agent)
+	add(plan.Assignment.GetRef())
 	for _, entry := range plan.Context {
 		add(entry.Ref)
 		for _, mail := range entry.Mail {

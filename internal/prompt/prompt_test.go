@@ -201,7 +201,7 @@ func TestBodiesComeFromTheObjectStore(t *testing.T) {
 }
 
 func TestFrameIsBounded(t *testing.T) {
-	s := tell(memberRole, "Frontend", "send_message", "task_list")
+	s := tell(memberRole, "Frontend", "send_message", "mail_read")
 	mail := []*rollcallv1.MessageRef{s.mail("brief", "framework", rollcallv1.MailKind_MAIL_KIND_BRIEF, strings.Repeat("b", MaxMailBytes+1))}
 	for i := range 3 * MaxMail {
 		from := "m2"
@@ -218,7 +218,7 @@ func TestFrameIsBounded(t *testing.T) {
 	if last := frame.Messages[len(frame.Messages)-1]; last.Body != fmt.Sprintf("number %d", 3*MaxMail-1) {
 		t.Errorf("the newest is %q", last.Body)
 	}
-	want := "101 earlier messages are not shown: 67 from Backend, 34 from Lead. To read the rest: task_list shows the board as it is now; with send_message you can ask a sender to put what you need into a file and name its path."
+	want := "101 earlier messages are not shown: 67 from Backend, 34 from Lead; the oldest is msg0. Read what you need of the rest with mail_read."
 	if len(frame.Notices) != 1 || frame.Notices[0] != want {
 		t.Errorf("the digest is %q, want %q", frame.Notices, want)
 	}
@@ -255,7 +255,7 @@ func TestNewestOperatorMessageIsInFull(t *testing.T) {
 	if words != "short\n\n"+long {
 		t.Errorf("the words have %d bytes and begin %.20q", len(words), words)
 	}
-	if len(frame.Notices) != 1 || !strings.HasPrefix(frame.Notices[0], "1 earlier messages are not shown: 1 from operator.") {
+	if len(frame.Notices) != 1 || !strings.HasPrefix(frame.Notices[0], "1 earlier messages are not shown: 1 from operator; the oldest is msg1.") {
 		t.Errorf("the digest is %q", frame.Notices)
 	}
 }
@@ -319,4 +319,19 @@ func TestBuildRefusesWhatItCannotRender(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// Of an assignment that filled a request, later ones show the beginning.
+func TestLongObjectiveOpensCut(t *testing.T) {
+	s := tell(leadRole, "Lead", "mail_read")
+	s.plan.Assignment = s.operator("msg1", strings.Repeat("語", MaxMailBytes))
+	s.run("r9", s.operator("msg9", "And now?"))
+	frame, words := lastUser(t, build1(t, s))
+	if len(words) > MaxMailBytes+20 || !strings.HasPrefix(words, "語") || !strings.HasSuffix(words, "語\n\nAnd now?") {
+		t.Errorf("%d bytes of the operator's words are shown", len(words))
+	}
+	want := fmt.Sprintf("Of the operator's first message msg1 the first %d of %d bytes are shown. Read what you need of the rest with mail_read.", MaxMailBytes/3*3, 3*MaxMailBytes)
+	if len(frame.Notices) != 1 || frame.Notices[0] != want {
+		t.Errorf("the notice is %q, want %q", frame.Notices, want)
+	}
 }

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/model"
@@ -59,6 +58,11 @@ func transcript(plan domain.StepPlan, agent *rollcallv1.AgentBound, src Source) 
 			w.outcomes[at] = append(w.outcomes[at], f)
 		}
 	}
+	if plan.Assignment != nil {
+		if err := w.opening(plan.Assignment); err != nil {
+			return nil, err
+		}
+	}
 	if plan.Omitted > 0 {
 		w.notice(fmt.Sprintf("%d earlier entries of your transcript are not shown.", plan.Omitted))
 	}
@@ -79,6 +83,8 @@ func (w *writer) entry(event *rollcallv1.Event, mail []*rollcallv1.MessageRef) e
 		return w.consume(mail)
 	case *rollcallv1.Event_MessagesConsumed:
 		return w.consume(mail)
+	case *rollcallv1.Event_LeadReplied:
+		return w.reply(&rollcallv1.ModelReplied{Run: e.LeadReplied.GetRun(), Text: e.LeadReplied.GetText()})
 	case *rollcallv1.Event_ModelReplied:
 		return w.reply(e.ModelReplied)
 	case *rollcallv1.Event_RunFinished:
@@ -94,45 +100,31 @@ func (w *writer) consume(mail []*rollcallv1.MessageRef) error {
 		if w.seen[m.GetMessage()] {
 			continue
 		}
-		event, at, err := w.src.Event(m.GetRef())
+		l, err := open(m, w.plan.Names, w.src)
 		if err != nil {
-			return fmt.Errorf("message %s: %w", m.GetMessage(), err)
-		}
-		delivered := event.GetMessageDelivered()
-		if delivered == nil || delivered.GetMessage() != m.GetMessage() {
-			return fmt.Errorf("message %s: %w: version %d holds another event", m.GetMessage(), ErrMissing, m.GetRef().GetVersion())
+			return err
 		}
 		w.seen[m.GetMessage()] = true
-		if delivered.GetKind() == rollcallv1.MailKind_MAIL_KIND_CONTROL {
-			continue
+		if l.event.GetKind() != rollcallv1.MailKind_MAIL_KIND_CONTROL {
+			w.pending.add(l)
 		}
-		body, err := w.src.Body(delivered.GetBody())
-		if err != nil {
-			return fmt.Errorf("message %s: %w", m.GetMessage(), err)
-		}
-		w.pending.add(letter{event: delivered, at: at, from: w.sender(delivered), body: strings.ToValidUTF8(body, "\uFFFD")})
 	}
 	return nil
 }
 
-// sender is the name to show. A member named as one of the fixed parties is
-// shown with its id; in the frame the operator never speaks.
-func (w *writer) sender(e *rollcallv1.MessageDelivered) string {
-	id := e.GetFrom()
-	switch {
-	case id == domain.Operator && e.GetKind() != rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
-		return domain.Framework
-	case id == domain.Operator || id == domain.Framework:
-		return id
+// opening begins a transcript that does not hold what the member is for.
+func (w *writer) opening(m *rollcallv1.MessageRef) error {
+	l, err := open(m, w.plan.Names, w.src)
+	if err != nil {
+		return err
 	}
-	name := w.plan.Names[id]
-	switch fold(strings.TrimSpace(name)) {
-	case "":
-		return id
-	case domain.Operator, domain.Framework, domain.User:
-		return name + " (" + id + ")"
+	if shown := head(l.body, MaxMailBytes); l.operators() && len(shown) < len(l.body) {
+		l.body = shown
+		w.notice(fmt.Sprintf("Of the operator's first message %s the first %d of %d bytes are shown. %s", m.GetMessage(), len(shown), l.size, howToRead(w.tools)))
 	}
-	return name
+	w.seen[m.GetMessage()] = true
+	w.pending.add(l)
+	return nil
 }
 
 // reply writes the model's answer and the outcomes of its calls. An answer

@@ -30,7 +30,7 @@ var arrows = []arrow{
 	{"internal/nodefile", nil, "where a node is found is a file and nothing more"},
 	{"projections", []string{"proto", "domain", "eventstore", "internal/nearest"}, "read models are a fold of the log: they must live without any actor"},
 	{"internal/model", []string{"proto", "domain"}, "a model is reached over HTTP and never sees the log"},
-	{"internal/tool", []string{"proto", "domain", "eventstore", "internal/nearest", "internal/schema"}, "an external tool gets a plan and files, never a conversation"},
+	{"internal/tool", []string{"proto", "domain", "eventstore", "internal/nearest", "internal/schema", "internal/prompt"}, "an external tool gets a plan and files, never a conversation"},
 	{"internal/prompt", []string{"proto", "domain", "prompts", "internal/model"}, "a request is a pure function of log and plan"},
 	{"internal/ingress", []string{"proto", "domain", "eventstore"}, "decoding what publishers send decides nothing"},
 	{"internal/config", []string{"proto", "domain", "prompts", "internal/nearest"}, "settings are read before anything runs"},
