@@ -13,7 +13,7 @@ import (
 // Three questions, to one member or to three, are answered in every order, with
 // other words between and a restart after each: each ends with its own answer.
 func TestB04RepliesThatCross(t *testing.T) {
-	for _, askedOf := range [][]string{{"m2", "m2", "m2"}, {"m2", "m3", "m4"}, {"m2", "m3", "m2"}} {
+	for _, askedOf := range [][]string{{"m2", "m2", "m2"}, {"m2", "m3", "m4"}} {
 		for _, order := range permutations(3) {
 			t.Run(fmt.Sprint(askedOf, order), func(t *testing.T) {
 				k := team(t, "A", "B", "C", "D")

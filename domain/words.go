@@ -78,7 +78,7 @@ func teamReport(s *State) string {
 	if open := s.OpenTasks(); len(open) > 0 {
 		lines = append(lines, "Open tasks:")
 		for _, t := range open {
-			lines = append(lines, "- "+taskLine(t))
+			lines = append(lines, "- "+taskLine(t)+s.leftBy(t))
 		}
 	}
 	for _, t := range s.Tasks {
@@ -96,6 +96,24 @@ func teamReport(s *State) string {
 	}
 	lines = append(lines, "Decide what must happen with each, or tell the operator why it stays open.")
 	return strings.Join(lines, "\n")
+}
+
+// leftBy says how the turn of a task's owner ended, who had begun it and does
+// not work on it. A failure has a line of its own in the report.
+func (s *State) leftBy(t *Task) string {
+	m := s.Recipient(t.Owner)
+	if t.Status != inProgress || m == nil || m.Run != nil || m.failed() {
+		return ""
+	}
+	switch {
+	case m.outOfBudget():
+		return fmt.Sprintf(". %s used up its budget; writing to it lets it go on", m.Name)
+	case m.Held:
+		return fmt.Sprintf(". %s was interrupted; writing to it lets it go on", m.Name)
+	case len(m.Waits) > 0:
+		return fmt.Sprintf(". %s waits for %s to answer %s", m.Name, s.DisplayName(m.Waits[0].Awaited), m.Waits[0].Message)
+	}
+	return fmt.Sprintf(". %s ended its turn without completing it", m.Name)
 }
 
 // taskLine is a task on one line: everything but its result.
