@@ -109,9 +109,9 @@ func describe() string {
 		b.WriteString("\n")
 	}
 	c := consumer(Lease{Partition: 7, Epoch: 12})
-	fmt.Fprintf(&b, "### Consumers of %s\n\nOne for each partition that is owned, such as `%s` for partition 7 under epoch 12:\nfilter `%s`, deliver policy %v, acknowledgement %v within %v, %s of unacknowledged messages, %s of deliveries.\n",
+	fmt.Fprintf(&b, "### Consumers of %s\n\nOne for each partition that is owned, such as `%s` for partition 7 under epoch 12:\nfilter `%s`, deliver policy %v, acknowledgement %v within %v, %s of unacknowledged messages, %s of deliveries, state in %v.\n",
 		StreamInbox, c.Durable, c.FilterSubject, c.DeliverPolicy, strings.TrimPrefix(c.AckPolicy.String(), "Ack"), c.AckWait,
-		limitOrNone(int64(c.MaxAckPending)), limitOrNone(int64(c.MaxDeliver)))
+		limitOrNone(int64(c.MaxAckPending)), limitOrNone(int64(c.MaxDeliver)), consumerStorage(c))
 	return b.String()
 }
 
@@ -177,4 +177,11 @@ func durationOrNone(d time.Duration) string {
 		return "none"
 	}
 	return d.String()
+}
+
+func consumerStorage(c jetstream.ConsumerConfig) jetstream.StorageType {
+	if c.MemoryStorage {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
 }

@@ -12,7 +12,7 @@ import (
 
 // provision is the version of the streams' settings. Raise it with any change
 // to Streams; an older program then refuses to touch a newer installation.
-const provision = 1
+const provision = 2
 
 // Metadata of our streams.
 const (
@@ -97,7 +97,9 @@ func Streams(cfg Config) []jetstream.StreamConfig {
 		s.MaxMsgsPerSubject = cmp.Or(s.MaxMsgsPerSubject, -1)
 		s.MaxMsgSize = cmp.Or(s.MaxMsgSize, -1)
 		s.Duplicates = cmp.Or(s.Duplicates, 2*time.Minute)
-		if s.Name == StreamEvents || s.Name == StreamInbox || s.Name == StreamDead {
+		// Not the inbox: it is nearly always empty, and the server packs a block
+		// anew, as a file of its own, whenever the last message of one goes.
+		if s.Name == StreamEvents || s.Name == StreamDead {
 			s.Compression = jetstream.S2Compression
 		}
 		s.Metadata = map[string]string{
@@ -126,6 +128,10 @@ func consumer(l Lease) jetstream.ConsumerConfig {
 		DeliverPolicy: jetstream.DeliverAllPolicy,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       AckWait,
+		// What is unacknowledged is in the stream, and every claim makes a new
+		// consumer. A file of its state, written again with every delivery and
+		// acknowledgement, would be read by nobody.
+		MemoryStorage: true,
 		// At the defaults the next message, perhaps the approval that everybody
 		// waits for, would never come.
 		MaxAckPending: -1,
