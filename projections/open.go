@@ -42,6 +42,8 @@ type DB struct {
 	mu sync.Mutex
 	// changed is closed and replaced after every batch.
 	changed chan struct{}
+	// wanted holds a token while somebody waits for the next batch.
+	wanted chan struct{}
 }
 
 // readers is how many queries run at once.
@@ -53,7 +55,7 @@ const readers = 4
 func Open(ctx context.Context, path string) (*DB, error) {
 	db := &DB{
 		path: path, log: slog.Default().With("read_models", path),
-		states: map[domain.Key]*conversation{}, changed: make(chan struct{}),
+		states: map[domain.Key]*conversation{}, changed: make(chan struct{}), wanted: make(chan struct{}, 1),
 	}
 	why := db.open(ctx)
 	if why == nil {

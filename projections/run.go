@@ -20,6 +20,10 @@ const (
 	batchBytes   = 8 << 20
 	// ahead is how many commits are read while a batch is written.
 	ahead = 64
+	// gather is how long after a batch the next one begins at the earliest,
+	// unless somebody waits for it: a transaction costs about the same for one
+	// commit as for many.
+	gather = 100 * time.Millisecond
 )
 
 // item is one message of the log as it comes: a commit, or what is none.
@@ -87,32 +91,58 @@ func (db *DB) follow(ctx context.Context, log eventstore.Log) (moved bool, err e
 			})
 		close(items)
 	}()
+	var last time.Time
 	for first := range items {
-		if err := db.fold(ctx, collect(first, items)); err != nil {
+		if err := db.fold(ctx, db.collect(first, items, last.Add(gather))); err != nil {
 			stop()
 			<-ended
 			return true, err
 		}
-		moved = true
+		moved, last = true, time.Now()
 	}
 	return moved, <-ended
 }
 
-// collect adds to the first item what is there already.
-func collect(first item, more <-chan item) []item {
+// collect adds to the first item what is there already, and what comes until
+// the given time or until somebody wants to read.
+func (db *DB) collect(first item, more <-chan item, until time.Time) []item {
 	items, size := []item{first}, len(first.Raw)
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	waiting := timer.C
 	for len(items) < batchCommits && size < batchBytes {
+		var next item
+		ok := false
 		select {
-		case next, ok := <-more:
-			if !ok {
+		case next, ok = <-more:
+		default:
+			if waiting == nil {
 				return items
 			}
-			items, size = append(items, next), size+len(next.Raw)
-		default:
+			select {
+			case next, ok = <-more:
+			case <-waiting:
+				waiting = nil
+				continue
+			case <-db.wanted:
+				waiting = nil
+				continue
+			}
+		}
+		if !ok {
 			return items
 		}
+		items, size = append(items, next), size+len(next.Raw)
 	}
 	return items
+}
+
+// want has the next batch begin at once.
+func (db *DB) want() {
+	select {
+	case db.wanted <- struct{}{}:
+	default: // it is wanted already
+	}
 }
 
 // fold writes one batch, lets the waiting know, and forgets old states.
@@ -203,6 +233,7 @@ func (db *DB) WaitFor(ctx context.Context, key domain.Key, version uint64) error
 			return domain.Refuse("conversation-quarantined", fmt.Sprintf("version %d of %s cannot be read", version, key),
 				fault.Why, "rollcall verify says what is wrong with its log; the other conversations go on")
 		}
+		db.want()
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -225,6 +256,7 @@ func (db *DB) CatchUp(ctx context.Context, seq uint64) error {
 		if count(have) >= seq {
 			return nil
 		}
+		db.want()
 		select {
 		case <-changed:
 		case <-ctx.Done():
