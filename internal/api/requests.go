@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/jsontext"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -249,10 +250,14 @@ func (w Write) with(c *rollcallv1.Command) writeRequest {
 }
 
 // decodeTexts is decodeJSON for requests that carry texts: encoding/json would
-// replace invalid UTF-8 silently.
+// replace invalid UTF-8, and halves of characters, silently.
 func decodeTexts(data []byte, into any) error {
 	if !utf8.Valid(data) {
 		return domain.Refuse("text-invalid", "the request is not valid UTF-8", "JSON is UTF-8", "convert it to UTF-8")
+	}
+	if half := jsontext.HalfCharacter(data); half != "" {
+		return domain.Refuse("text-invalid", "the request has half of a character", "a lone "+half+" stands in it",
+			`write both halves, such as \ud83d\ude00, or the character itself`)
 	}
 	return decodeJSON(data, into)
 }

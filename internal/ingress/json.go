@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/jsontext"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -73,44 +73,9 @@ func field(fields map[string]json.RawMessage, name string, into *string) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return domain.Refuse("json-invalid", refused, fmt.Sprintf("its field %q is no string", name), "send "+form)
 	}
-	if loneSurrogate(raw) {
-		return domain.Refuse("text-invalid", refused, fmt.Sprintf("its field %q has half of a character (a lone \\uD800 to \\uDFFF)", name),
+	if half := jsontext.HalfCharacter(raw); half != "" {
+		return domain.Refuse("text-invalid", refused, fmt.Sprintf("its field %q has half of a character (a lone %s)", name, half),
 			`write both halves, such as \uD83D\uDE00, or the character itself`)
 	}
 	return nil
-}
-
-// loneSurrogate reports an escaped half of a surrogate pair without its other
-// half. encoding/json replaces it in silence, and the words would be lost.
-func loneSurrogate(raw []byte) bool {
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		unit, ok := unicodeEscape(raw[i:])
-		switch {
-		case !ok:
-			i++ // the escaped character
-		case unit >= 0xD800 && unit < 0xDC00:
-			low, ok := unicodeEscape(raw[i+6:])
-			if !ok || low < 0xDC00 || low > 0xDFFF {
-				return true
-			}
-			i += 11
-		case unit >= 0xDC00 && unit <= 0xDFFF:
-			return true
-		default:
-			i += 5
-		}
-	}
-	return false
-}
-
-// unicodeEscape reads \uXXXX at the beginning of raw.
-func unicodeEscape(raw []byte) (unit uint64, ok bool) {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return 0, false
-	}
-	unit, err := strconv.ParseUint(string(raw[2:6]), 16, 32)
-	return unit, err == nil
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/internal/jsontext"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -188,13 +189,15 @@ func wireName(name string) string {
 
 // wireArguments are a JSON object in every case: some servers decode the
 // arguments of a history. What is none is wrapped, so that the model sees what
-// it wrote; it is never mended into something it did not write.
+// it wrote; it is never mended into something it did not write. Half of a
+// character counts as none: some servers fail on it, and would fail on every
+// later request of the run.
 func wireArguments(raw string) string {
 	trimmed := strings.TrimSpace(raw)
 	if trimmed == "" {
 		return "{}"
 	}
-	if trimmed[0] == '{' && json.Valid([]byte(trimmed)) {
+	if trimmed[0] == '{' && wholeJSON(trimmed) {
 		return raw
 	}
 	var b bytes.Buffer
@@ -205,8 +208,13 @@ func wireArguments(raw string) string {
 }
 
 func wireExtra(extra string) json.RawMessage {
-	if strings.HasPrefix(extra, "{") && json.Valid([]byte(extra)) {
+	if strings.HasPrefix(extra, "{") && wholeJSON(extra) {
 		return json.RawMessage(extra)
 	}
 	return nil
+}
+
+// wholeJSON reports JSON that any decoder can read.
+func wholeJSON(s string) bool {
+	return json.Valid([]byte(s)) && jsontext.HalfCharacter([]byte(s)) == ""
 }

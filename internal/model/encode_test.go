@@ -163,10 +163,14 @@ func TestEncodeMends(t *testing.T) {
 			{Id: "call_1", Name: "no such tool!", Arguments: `{"a":`},
 			{Id: "call_2", Name: "", Arguments: ""},
 			{Id: "call_3", Name: strings.Repeat("n", 80), Arguments: `[1]`},
+			{Id: "call_4", Name: "get", Arguments: `{"a":"\ud83d"}`, Extra: `{"x":"\udc00"}`},
+			{Id: "call_5", Name: "get", Arguments: `{"a":"\ud83d\ude00"}`, Extra: `{"x":"\\udc00"}`},
 		}},
 		{Role: "tool", CallID: "call_1", Content: "bad"},
 		{Role: "tool", CallID: "call_2", Content: "\n"},
 		{Role: "tool", CallID: "call_3", Content: "ok"},
+		{Role: "tool", CallID: "call_4", Content: "ok"},
+		{Role: "tool", CallID: "call_5", Content: "ok"},
 		{Role: "user", Content: "mail"},
 	}
 	got := encoded("m", history...)
@@ -176,7 +180,9 @@ func TestEncodeMends(t *testing.T) {
 	c := got[3].ToolCalls
 	if c[0].Function != (wireFunction{"no_such_tool_", `{"invalid_arguments":"{\"a\":"}`}) ||
 		c[1].Function != (wireFunction{"unnamed", "{}"}) ||
-		c[2].Function != (wireFunction{strings.Repeat("n", 64), `{"invalid_arguments":"[1]"}`}) {
+		c[2].Function != (wireFunction{strings.Repeat("n", 64), `{"invalid_arguments":"[1]"}`}) ||
+		c[3].Function != (wireFunction{"get", `{"invalid_arguments":"{\"a\":\"\\ud83d\"}"}`}) || c[3].Extra != nil ||
+		c[4].Function != (wireFunction{"get", `{"a":"\ud83d\ude00"}`}) || string(c[4].Extra) != `{"x":"\\udc00"}` {
 		t.Errorf("calls became %+v", c)
 	}
 	if got[3].Reasoning != "" {
@@ -184,7 +190,7 @@ func TestEncodeMends(t *testing.T) {
 	}
 
 	mistral := encoded("mistral-large", history...)
-	if len(mistral) != len(history)+1 || mistral[7].Role != "assistant" || mistral[8].Role != "user" {
+	if len(mistral) != len(history)+1 || mistral[9].Role != "assistant" || mistral[10].Role != "user" {
 		t.Errorf("a user message follows a tool result: %+v", mistral)
 	}
 	for i, c := range mistral[3].ToolCalls {
@@ -193,7 +199,7 @@ func TestEncodeMends(t *testing.T) {
 		}
 	}
 
-	if got := encoded("deepseek-reasoner", history[:7]...); got[3].Reasoning != "hm" {
+	if got := encoded("deepseek-reasoner", history[:9]...); got[3].Reasoning != "hm" {
 		t.Error("reasoning of the open turn was not sent back")
 	}
 	if got := encoded("deepseek-reasoner", history...); got[3].Reasoning != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rollcall-dev/rollcall/internal/jsontext"
 	"github.com/rollcall-dev/rollcall/internal/nearest"
 )
 
@@ -83,8 +84,10 @@ func (a Args[T]) object(raw json.RawMessage) (map[string]any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{}, nil
 	}
+	half := jsontext.HalfCharacter(raw)
 	value, err := decode(raw)
 	if text, ok := value.(string); ok && err == nil {
+		half += jsontext.HalfCharacter([]byte(text))
 		value, err = decode([]byte(text))
 	}
 	if err != nil {
@@ -93,6 +96,9 @@ func (a Args[T]) object(raw json.RawMessage) (map[string]any, error) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("the arguments must be one JSON object, not %s: %s", kind(value), a.valid())
+	}
+	if half != "" { // decoded, something else stands there now
+		return nil, fmt.Errorf("the arguments have half of a character (a lone %s). Write both halves, such as \\ud83d\\ude00, or the character itself", half[:len(`\ud83d`)])
 	}
 	for name, v := range object {
 		if v == nil {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -39,6 +41,7 @@ func TestReadAccepts(t *testing.T) {
 		`{"path":"a","limit":2.0}`:                                       {Path: "a", Limit: 2},
 		`"{\"path\":\"a\"}"`:                                             {Path: "a"},
 		" {\"path\":\"\\u8a9e\"}\n":                                      {Path: "語"},
+		`{"path":"\ud83d\ude00 \\ud83d"}`:                                {Path: `😀 \ud83d`},
 	} {
 		got, err := args().Read(json.RawMessage(raw))
 		if err != nil {
@@ -70,6 +73,11 @@ func TestReadRefusesInPlainWords(t *testing.T) {
 			t.Errorf("Read(%s):\n got %v\nwant %s", raw, err, want)
 		}
 	}
+	for _, raw := range []string{`{"path":"\ud83d"}`, `{"path":"a","tags":["\ud83dx\ude00"]}`, `{"\ud83d":1}`, `"{\"path\":\"\ud83d\"}"`, `"{\"path\":\"\\ud83d\"}"`} {
+		if got, err := args().Read(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), `half of a character (a lone \ud83d)`) {
+			t.Errorf("Read(%s): %+v, %v", raw, got, err)
+		}
+	}
 	for _, raw := range []string{`{"path":"a","limit":0}`, `{"path":"a","tags":[1]}`, `{"path":"a","limit":99999999999999999999}`} {
 		if _, err := args().Read(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), "Valid arguments: "+valid) {
 			t.Errorf("Read(%s): %v", raw, err)
@@ -87,14 +95,34 @@ func TestNoArguments(t *testing.T) {
 	}
 }
 
+// FuzzRead: what is read is what was sent: written again, it is read as the
+// same; and a refusal is words for a model.
 func FuzzRead(f *testing.F) {
-	for _, raw := range []string{`{"path":"a"}`, `"{}"`, `{"path":"a","limit":1e400}`, `{"tags":[[]]}`, "\xff", `{"path":"\ud800"}`} {
+	for _, raw := range []string{
+		`{"path":"a"}`, `"{}"`, `{"path":"a","limit":1e400}`, `{"tags":[[]]}`, "\xff", `{"path":"\ud800"}`, `{"path":"\ud83d\ude00"}`,
+		`{"path":"a","path":"b"}`, `{"path":"a","limit":9007199254740993}`, `{"path":"a","limit":2.0,"tags":["x","\u0000"],"status":"open","all":true}`,
+		strings.Repeat(`[`, 20_000), `{"path":"a","\u0000":null}`,
+	} {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
 		got, err := args().Read(json.RawMessage(raw))
-		if err == nil && got.Limit < 0 {
+		if err != nil {
+			if says := err.Error(); says == "" || utf8.ValidString(raw) && !utf8.ValidString(says) || len(says) > 2000+4*len(raw) {
+				t.Fatalf("Read(%q) says %q", raw, says)
+			}
+			return
+		}
+		if got.Limit < 0 || utf8.ValidString(raw) && !strings.Contains(raw, "\uFFFD") && !strings.Contains(strings.ToLower(raw), `fffd`) && strings.Contains(got.Path+strings.Join(got.Tags, ""), "\uFFFD") {
 			t.Errorf("Read(%q) accepted %+v", raw, got)
+		}
+		text, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := args().Read(text)
+		if d := cmp.Diff(got, again, cmpopts.EquateEmpty()); err != nil || d != "" {
+			t.Errorf("Read(%q) is %+v; written again as %s it is read as %+v, %v", raw, got, text, again, err)
 		}
 	})
 }

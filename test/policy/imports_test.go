@@ -26,13 +26,14 @@ var arrows = []arrow{
 	{"eventstore", []string{"proto", "domain"}, "the store knows commits, not what runs on them"},
 	{"internal/natsd", []string{"domain", "eventstore", "internal/nodefile"}, "the embedded server serves whoever connects, and refuses in our words"},
 	{"internal/nearest", nil, "names are compared, not known"},
-	{"internal/schema", []string{"internal/nearest"}, "arguments are read by their schema, whatever the tool"},
+	{"internal/jsontext", nil, "JSON is looked at as it was written, whoever wrote it"},
+	{"internal/schema", []string{"internal/jsontext", "internal/nearest"}, "arguments are read by their schema, whatever the tool"},
 	{"internal/nodefile", nil, "where a node is found is a file and nothing more"},
 	{"projections", []string{"proto", "domain", "eventstore", "internal/nearest"}, "read models are a fold of the log: they must live without any actor"},
-	{"internal/model", []string{"proto", "domain"}, "a model is reached over HTTP and never sees the log"},
+	{"internal/model", []string{"proto", "domain", "internal/jsontext"}, "a model is reached over HTTP and never sees the log"},
 	{"internal/tool", []string{"proto", "domain", "eventstore", "internal/nearest", "internal/schema", "internal/prompt"}, "an external tool gets a plan and files, never a conversation"},
 	{"internal/prompt", []string{"proto", "domain", "prompts", "internal/model"}, "a request is a pure function of log and plan"},
-	{"internal/ingress", []string{"proto", "domain", "eventstore"}, "decoding what publishers send decides nothing"},
+	{"internal/ingress", []string{"proto", "domain", "eventstore", "internal/jsontext"}, "decoding what publishers send decides nothing"},
 	{"internal/config", []string{"proto", "domain", "prompts", "internal/nearest"}, "settings are read before anything runs"},
 	{"internal/audit", []string{"proto", "domain", "internal/model", "internal/prompt"}, "an audit needs sealed commits and nothing that made them"},
 	{
@@ -42,7 +43,7 @@ var arrows = []arrow{
 	},
 	{
 		"internal/api",
-		[]string{"proto", "domain", "eventstore", "projections", "docs", "internal/ingress", "internal/model", "internal/nodefile"},
+		[]string{"proto", "domain", "eventstore", "projections", "docs", "internal/ingress", "internal/jsontext", "internal/model", "internal/nodefile"},
 		"the API sends commands over NATS like any user and reads projections; it reaches no actor",
 	},
 	{
