@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,10 @@ import (
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
+
+// maxCalls bounds the calls of one reply: far more than any run makes, and few
+// enough to be kept while the rest of a hostile answer comes in.
+const maxCalls = 20_000
 
 // An accumulator puts the pieces of a reply together.
 type accumulator struct {
@@ -48,10 +53,10 @@ func (a *accumulator) add(c openai.ChatCompletionStreamResponse, number int) str
 	if c.Usage != nil {
 		a.usage = c.Usage // later figures include earlier ones
 	}
-	var said string
+	var said strings.Builder
 	for _, ch := range c.Choices {
 		d := ch.Delta
-		said += strings.ReplaceAll(d.Content, "\x00", "\uFFFD")
+		said.WriteString(strings.ReplaceAll(d.Content, "\x00", "\uFFFD"))
 		a.reasoning.WriteString(strings.ReplaceAll(d.ReasoningContent, "\x00", "\uFFFD"))
 		for _, piece := range d.ToolCalls {
 			a.piece(piece, number)
@@ -63,8 +68,16 @@ func (a *accumulator) add(c openai.ChatCompletionStreamResponse, number int) str
 			a.finish = string(ch.FinishReason)
 		}
 	}
-	a.text.WriteString(said)
-	return said
+	a.text.WriteString(said.String())
+	return said.String()
+}
+
+// overrun reports more calls than a reply may have.
+func (a *accumulator) overrun() *Error {
+	if len(a.calls) <= maxCalls {
+		return nil
+	}
+	return tooLong(fmt.Sprintf("it makes more than %d calls", maxCalls))
 }
 
 // piece finds the call that a piece belongs to, or begins one. Indexes and ids

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -70,6 +71,7 @@ type (
 		Content   string `json:"content,omitempty"`
 		Reasoning string `json:"reasoning_content,omitempty"`
 		Calls     []call `json:"tool_calls,omitempty"`
+		many      bool   // more calls than a reply may have
 	}
 	call struct {
 		Index    *int         `json:"index,omitempty"`
@@ -96,9 +98,12 @@ func (t tails) mend(payload []byte) (c chunk, ok bool, err *Error) {
 	if json.Unmarshal(payload, &loose) != nil {
 		return c, false, protocol("the model server sent an event that is no JSON object", payload)
 	}
-	var choices []looseChoice
-	if isSet(loose.Choices) && json.Unmarshal(loose.Choices, &choices) != nil {
+	choices, many, bad := list[looseChoice](loose.Choices)
+	switch {
+	case bad != nil:
 		return c, false, protocol("the model server sent choices of an unknown form", payload)
+	case many:
+		return c, false, tooLong(fmt.Sprintf("one event of it has more than %d choices", maxCalls))
 	}
 	if err := errorIn(payload, choices); err != nil {
 		return c, false, err
@@ -108,7 +113,11 @@ func (t tails) mend(payload []byte) (c chunk, ok bool, err *Error) {
 		if index, _ := number(l.Index); index > 0 {
 			continue // only one choice is ever asked for
 		}
-		c.Choices = append(c.Choices, t.choice(l))
+		one := t.choice(l)
+		if one.Delta.many {
+			return c, false, tooLong(fmt.Sprintf("one event of it makes more than %d calls", maxCalls))
+		}
+		c.Choices = append(c.Choices, one)
 	}
 	return c, len(c.Choices) > 0 || c.Usage != nil, nil
 }
@@ -135,19 +144,19 @@ func (d delta) empty() bool { return d.Content == "" && d.Reasoning == "" && len
 
 func (t tails) delta(l looseDelta) delta {
 	var d delta
-	d.Content, d.Reasoning = t.content("content", l.Content)
-	refusal, _ := t.content("refusal", l.Refusal)
+	d.Content, d.Reasoning = t.content("content", l.Content, nestedParts)
+	refusal, _ := t.content("refusal", l.Refusal, nestedParts)
 	d.Content += refusal
 	// Some send the same thoughts under two names.
 	for _, raw := range [...]json.RawMessage{l.ReasoningContent, l.Reasoning, l.ReasoningDetails} {
 		if d.Reasoning != "" {
 			break
 		}
-		text, thought := t.content("reasoning", raw)
+		text, thought := t.content("reasoning", raw, nestedParts)
 		d.Reasoning = text + thought
 	}
-	var calls []looseCall
-	if isSet(l.ToolCalls) && json.Unmarshal(l.ToolCalls, &calls) != nil {
+	calls, many, err := list[looseCall](l.ToolCalls)
+	if d.many = many; err != nil {
 		var one looseCall
 		if json.Unmarshal(l.ToolCalls, &one) == nil {
 			calls = []looseCall{one}
@@ -162,19 +171,27 @@ func (t tails) delta(l looseDelta) delta {
 	return d
 }
 
+// nestedParts is how deep thoughts lie in one another at most; servers use one
+// level. Each is decoded anew, so without a bound a hostile answer takes for ever.
+const nestedParts = 4
+
 // content reads a text given as a string or as parts; thoughts among the parts
 // are kept apart.
-func (t tails) content(key string, raw json.RawMessage) (text, thought string) {
+func (t tails) content(key string, raw json.RawMessage, deep int) (text, thought string) {
 	if s, ok := t.text(key, raw); ok {
 		return s, ""
+	}
+	if deep == 0 {
+		return "", ""
 	}
 	var parts []json.RawMessage
 	if !isSet(raw) || json.Unmarshal(raw, &parts) != nil {
 		return "", ""
 	}
+	var words, thoughts strings.Builder
 	for _, raw := range parts {
 		if s, ok := t.text(key, raw); ok {
-			text += s
+			words.WriteString(s)
 			continue
 		}
 		var part struct {
@@ -188,15 +205,15 @@ func (t tails) content(key string, raw json.RawMessage) (text, thought string) {
 		}
 		for _, field := range [...]json.RawMessage{part.Text, part.Summary} {
 			if s, ok := t.text(key, field); ok {
-				text += s
+				words.WriteString(s)
 			}
 		}
 		if isSet(part.Thinking) {
-			inner, deeper := t.content("reasoning", part.Thinking)
-			thought += inner + deeper
+			inner, deeper := t.content("reasoning", part.Thinking, deep-1)
+			thoughts.WriteString(inner + deeper)
 		}
 	}
-	return text, thought
+	return words.String(), thoughts.String()
 }
 
 func (t tails) call(l looseCall) call {
@@ -243,6 +260,34 @@ func mendUsage(raw json.RawMessage) *usage {
 		u.Details = &usageDetails{Cached: min(cached, u.Prompt)}
 	}
 	return u
+}
+
+// list decodes a list; nothing is an empty one. Of a list that is both long and
+// full of small things it stops in time: each costs many times its bytes.
+func list[T any](raw json.RawMessage) (out []T, many bool, err error) {
+	const small = 64 << 10
+	if !isSet(raw) {
+		return nil, false, nil
+	}
+	if len(raw) <= small || raw[0] != '[' {
+		err = json.Unmarshal(raw, &out)
+		return out, len(out) > maxCalls, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return nil, false, err
+	}
+	for d.More() {
+		if len(out) > maxCalls {
+			return nil, true, nil
+		}
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return nil, false, err
+		}
+		out = append(out, one)
+	}
+	return out, false, nil
 }
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -145,7 +145,15 @@ func protocol(what string, seen []byte) *Error {
 	return &Error{Code: CodeProtocol, Transient: true, What: what, Why: fmt.Sprintf("it begins %q", firstOf(seen)), Try: tryAgain}
 }
 
-func firstOf(b []byte) string { return shorten(string(b[:min(len(b), 200)])) }
+// firstOf is the beginning of what a server sent, up to a whole character.
+func firstOf(b []byte) string {
+	const most = 200
+	if len(b) > most {
+		b = b[:most]
+		b = b[:len(b)-halfAtEnd(b)]
+	}
+	return shorten(string(b))
+}
 
 // network names a failure of the connection. began is true once the server has
 // answered with a status.
@@ -185,6 +193,10 @@ func network(err error, began bool) *Error {
 		return timeout(what, why)
 	}
 	return &Error{Code: CodeUnreachable, Transient: true, What: what, Why: why, Try: "check that it runs at OPENAI_BASE_URL"}
+}
+
+func tooLong(why string) *Error {
+	return &Error{Code: CodeProtocol, What: "the answer is too long", Why: why, Try: "ask for less at a time, or put long text into files"}
 }
 
 func cut(why string) *Error {

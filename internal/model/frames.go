@@ -77,7 +77,7 @@ func (n *normaliser) fill() {
 	k, err := n.src.Read(n.in)
 	got := n.in[:k]
 	if n.left -= int64(k); n.left < 0 {
-		n.err = &Error{Code: CodeProtocol, What: "the answer is too long", Why: "it goes on after the limit for one reply", Try: "ask for less at a time, or put long text into files"}
+		n.err = tooLong("it goes on after the limit for one reply")
 		return
 	}
 	if len(got) > 0 {
@@ -102,6 +102,7 @@ func (n *normaliser) take(b []byte) {
 		n.start = append(n.start, b...)
 		b = bytes.TrimLeft(bytes.TrimPrefix(n.start, []byte("\ufeff")), " \t\r\n")
 		if len(b) == 0 || bytes.HasPrefix([]byte("\ufeff"), b) {
+			n.start = append(n.start[:0], b...) // what was blank is not looked at again
 			n.x.watch.alive()
 			return
 		}
@@ -120,6 +121,9 @@ func (n *normaliser) take(b []byte) {
 		if len(n.line) >= longFrame {
 			n.x.watch.data()
 		}
+	case pageForm:
+		n.data = append(n.data, b[:min(len(b), maxRefusal-len(n.data))]...) // its title is in front
+		n.x.watch.data()
 	default:
 		n.data = append(n.data, b...)
 		n.x.watch.data()

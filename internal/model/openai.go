@@ -183,6 +183,9 @@ func (c *OpenAI) exchange(parent context.Context, from Caller, req Request, body
 		if said := acc.add(c, n); said != "" && onText != nil {
 			onText(said)
 		}
+		if fail := acc.overrun(); fail != nil {
+			return Reply{}, fail
+		}
 	}
 	if x.chunks == 0 {
 		return Reply{}, x.nothing()

@@ -26,7 +26,7 @@ type complaint struct {
 }
 
 func complaintOf(body []byte) complaint {
-	body = bytes.TrimSpace(body)
+	body = bytes.TrimSpace(body[:min(len(body), maxRefusal)])
 	var c complaint
 	var v any
 	switch {
@@ -93,8 +93,8 @@ func (c *complaint) read(v any, depth int) {
 
 func (c *complaint) say(s string) {
 	s = strings.TrimSpace(s)
-	if s == "" || strings.Contains(c.message, s) {
-		return
+	if s == "" || len(c.message) > maxWords || strings.Contains(c.message, s) {
+		return // what is shown is there
 	}
 	if c.message != "" {
 		c.message += "; "
