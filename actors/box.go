@@ -60,7 +60,7 @@ func (b *box) release(due bool) []eventstore.Delivery {
 func (b *box) resuming() map[string]bool {
 	runs := map[string]bool{}
 	for _, it := range b.queue {
-		if r := it.command.GetResumeRun(); r != nil {
+		if r := it.command.GetResumeRun(); r != nil && !r.GetWaited() {
 			runs[r.GetRun()] = true
 		}
 	}

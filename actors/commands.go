@@ -48,6 +48,13 @@ func resumeRun(member, run string) *item {
 	}}
 }
 
+// goOn takes up a run that was suspended while it waited.
+func goOn(member, run string) *item {
+	it := resumeRun(member, run)
+	it.command.GetResumeRun().Waited = true
+	return it
+}
+
 func suspendRun(member, run, reason string) *item {
 	return &item{command: &rollcallv1.Command{
 		Actor: domain.Framework,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,8 +128,16 @@ func (c *conversation) finish(a actor.Context, f *flight, commit *rollcallv1.Com
 	c.pump(a)
 }
 
+// owes reports whether a step of the run is due.
+func (c *conversation) owes(member, run string) bool {
+	return slices.ContainsFunc(domain.Due(c.state), func(w domain.Work) bool { return w.Member == member && w.Run == run })
+}
+
 func (c *conversation) answer(d decided) {
 	it := d.item
+	if it.decided != nil {
+		it.decided <- c.owes(runOf(it.command))
+	}
 	refused, no := asRefusal(d.err)
 	if no && !(it.redrove && refused.GetCode() == domain.CodeNotHeld) {
 		if it.delivery == nil {

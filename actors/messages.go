@@ -19,6 +19,9 @@ type item struct {
 	// redrove: the command took its conversation out of quarantine, which is
 	// an effect even if it has no other.
 	redrove bool
+	// decided, if not nil, hears once what came of the command is durable: true
+	// if its run still owes the step that it owed.
+	decided chan bool
 }
 
 // Messages to a partition.

@@ -18,7 +18,7 @@ func (j modelJob) owner() (string, string) { return j.plan.Member.ID, j.plan.Run
 
 func (j modelJob) run(ctx context.Context, m *member, wait time.Duration) (*rollcallv1.Command, time.Duration) {
 	p := j.plan
-	pause(ctx, wait)
+	again := time.Now().Add(wait)
 	req, err := buildRequest(ctx, m.Store, p)
 	if ctx.Err() != nil {
 		return nil, 0
@@ -26,12 +26,11 @@ func (j modelJob) run(ctx context.Context, m *member, wait time.Duration) (*roll
 	if err != nil {
 		return failRun(p.Member.ID, p.Run, "request-not-built", err.Error()).command, 0
 	}
-	select {
-	case m.slots <- struct{}{}:
-		defer func() { <-m.slots }()
-	case <-ctx.Done():
+	leave, ok := m.admit(ctx, p, again)
+	if !ok {
 		return nil, 0
 	}
+	defer leave()
 	m.busy()
 	from := model.Caller{Key: p.Key, Member: p.Member.Name, Run: p.Run, Step: p.Step}
 	reply, err := m.Models.Call(ctx, from, req, func(text string) { m.Feed.Text(from, p.Member.ID, text) })

@@ -40,6 +40,9 @@ type brain struct {
 	calls []asked
 	// think gives the reply; it may wait on ctx.
 	think func(ctx context.Context, from model.Caller, r request) (model.Reply, error)
+	// pass and held are the gate of its server; nil: it is open.
+	pass func(context.Context) error
+	held func() time.Duration
 }
 
 type asked struct {
@@ -77,6 +80,20 @@ func (r request) called(name string) (n int) {
 		}
 	}
 	return n
+}
+
+func (b *brain) Pass(ctx context.Context) error {
+	if b.pass != nil {
+		return b.pass(ctx)
+	}
+	return ctx.Err()
+}
+
+func (b *brain) Held() time.Duration {
+	if b.held != nil {
+		return b.held()
+	}
+	return 0
 }
 
 func (b *brain) Call(ctx context.Context, from model.Caller, req model.Request, onText func(string)) (model.Reply, error) {
@@ -132,6 +149,8 @@ type world struct {
 	extra []tool.Tool
 	// wrap may put something around the contracts.
 	wrap func(domain.Contract) domain.Contract
+	// runs bounds the model calls in flight; 0: as many as a node allows.
+	runs int
 
 	mu      sync.Mutex
 	answers map[string]chan *rollcallv1.Answer
@@ -174,8 +193,8 @@ func (w *world) start(name string, store eventstore.Store, reply func(func() err
 	}
 	n, err := actors.Start(w.t.Context(), actors.Config{
 		Node: name, Store: store, Models: w.brain, Tools: tools, Rules: rules,
-		Partitions: []int{key.Partition()},
-		Log:        slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: level})),
+		Partitions: []int{key.Partition()}, MaxRuns: w.runs,
+		Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: level})),
 		Answer: func(subject string, a *rollcallv1.Answer) {
 			_ = reply(func() error {
 				w.mu.Lock()

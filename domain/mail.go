@@ -51,6 +51,18 @@ func (d *Decision) deliver(l letter) (id string) {
 	return id
 }
 
+// Topics of control mail.
+const (
+	controlShutdown = "shutdown"
+	controlCancel   = "cancel"
+)
+
+// control is the framework's word to a member that acts at once, in the commit
+// that delivers it. The mailbox keeps it; the member never reads it.
+func (d *Decision) control(m *Member, topic, why string) {
+	d.deliver(letter{kind: rollcallv1.MailKind_MAIL_KIND_CONTROL, from: Framework, to: m.ID, body: textBody(topic + ": " + why), topic: topic})
+}
+
 // Send is a message from a member to another or to the operator.
 type Send struct {
 	// To is a name: of a member, Lead, or user.

@@ -107,7 +107,8 @@ type Run struct {
 	// lost and taken up since the last reply.
 	Failures uint32 `json:",omitempty"`
 	Resumes  uint32 `json:",omitempty"`
-	// Suspended is true after its node let go in good order.
+	// Suspended is true after its node let go in good order, and while it waits
+	// for its turn to call the model.
 	Suspended bool `json:",omitempty"`
 	Started   time.Time
 	// Unanswered is mail the run consumed that no reply has followed.

@@ -18,7 +18,9 @@ func (d *Decision) interruptMember(c *rollcallv1.InterruptMember) *Refusal {
 	if m.Run == nil {
 		return Refuse("not-working", fmt.Sprintf("%s is not interrupted", m.Name), "it has no open run", "rollcall show tells who works on what")
 	}
-	d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, Code: codeByHand, Detail: "interrupted by the " + d.actor})
+	why := "interrupted by the " + d.actor
+	d.control(m, controlCancel, why)
+	d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, Code: codeByHand, Detail: why})
 	return nil
 }
 

@@ -18,6 +18,10 @@ func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
 	if run.Phase == Parked { // the pause holds it, not a lost node
 		return nil
 	}
+	if c.GetWaited() {
+		d.goOn(m)
+		return nil
+	}
 	resumes := run.Resumes
 	if !run.Suspended { // what was let go in good order is no loss
 		resumes++
@@ -41,6 +45,18 @@ func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
 	})
 	d.proceed(m)
 	return nil
+}
+
+// goOn takes up a run that waited for its turn, with the call that it had
+// started. A conversation that was paused meanwhile parks it instead.
+func (d *Decision) goOn(m *Member) {
+	switch {
+	case !m.Run.Suspended:
+	case d.State().Paused:
+		d.emit(&rollcallv1.RunSuspended{Run: m.Run.ID, Member: m.ID, Reason: suspendedPaused})
+	default:
+		d.emit(&rollcallv1.RunResumed{Run: m.Run.ID, Member: m.ID, Node: d.b.commit.GetNode(), Attempt: m.Run.Resumes, Waited: true})
+	}
 }
 
 // suspendRun lets go of an open run in good order. It stays open, and owed.

@@ -352,10 +352,43 @@ func TestPause(t *testing.T) {
 	})
 }
 
+// A run that only waited for its turn goes on with the call that it started:
+// nothing was lost, and nothing is asked twice.
+func TestARunThatWaited(t *testing.T) {
+	waiting := func(t *testing.T) *domaintest.Kit {
+		k := said(t)
+		k.Do(&rollcallv1.Command{Kind: &rollcallv1.Command_SuspendRun{SuspendRun: &rollcallv1.SuspendRun{Member: "lead", Run: "r1", Reason: "no slot"}}})
+		mustEqual(t, "suspended", k.Member("lead").Run.Suspended, true)
+		return k
+	}
+	goOn := func() *rollcallv1.Command {
+		return &rollcallv1.Command{Kind: &rollcallv1.Command_ResumeRun{ResumeRun: &rollcallv1.ResumeRun{Member: "lead", Run: "r1", Waited: true}}}
+	}
+	k := waiting(t)
+	mustEqual(t, "events", domaintest.Names(k.Do(goOn())), "RunResumed")
+	mustEqual(t, "attempt", k.Member("lead").Run.Attempt, 1)
+	mustEqual(t, "suspended", k.Member("lead").Run.Suspended, false)
+	mustEqual(t, "again", len(k.Do(goOn())), 0)
+	k.Ends("lead", "done")
+	k.Refused("stale-outcome", goOn())
+
+	k = waiting(t)
+	k.Do(pause())
+	mustEqual(t, "paused meanwhile", domaintest.Names(k.Do(goOn())), "RunSuspended")
+	mustEqual(t, "phase", k.Member("lead").Run.Phase, domain.Parked)
+	mustEqual(t, "it goes on", domaintest.Names(k.Do(resume())), "ConversationResumed RunResumed ModelCallStarted")
+
+	k = waiting(t)
+	mustEqual(t, "lost meanwhile", domaintest.Names(k.Do(resumeRun(k, "lead"))), "RunResumed ModelCallStarted")
+	mustEqual(t, "which counts as none", k.Member("lead").Run.Resumes, 0)
+}
+
 func TestInterruptByHand(t *testing.T) {
 	k := said(t)
 	events := k.Do(interrupt(""))
-	mustEqual(t, "events", domaintest.Names(events), "MessagesReturned RunFinished")
+	mustEqual(t, "events", domaintest.Names(events), "MessageDelivered MessagesReturned RunFinished")
+	mustEqual(t, "by control mail", domain.Word(events[0].GetMessageDelivered().GetKind())+" "+events[0].GetMessageDelivered().GetTopic(), "control cancel")
+	mustBe(t, "which is not unread", unread(k.Member("lead")), []string{"msg1"})
 	mustEqual(t, "held", k.Member("lead").Held, true)
 	mustEqual(t, "exit", k.State.Verdict().Exit, 6)
 	k.Refused("not-working", interrupt("lead"))

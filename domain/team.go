@@ -106,6 +106,7 @@ func (d *Decision) RemoveMember(name string) (*Member, *Refusal) {
 
 // shutDown ends a member for good.
 func (d *Decision) shutDown(m *Member, reason string) {
+	d.control(m, controlShutdown, reason)
 	if m.Run != nil {
 		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_CANCELLED, Detail: reason})
 	}

@@ -53,6 +53,32 @@ func TestEveryKindMeetsEveryStatus(t *testing.T) {
 	}
 }
 
+// Shutdown is control mail too, in the commit that it acts in.
+func TestShutdownIsControlMail(t *testing.T) {
+	for what, end := range map[string]func(k *domaintest.Kit) []*rollcallv1.Event{
+		"removed": func(k *domaintest.Kit) []*rollcallv1.Event {
+			return k.Events("lead", domaintest.Call("team_member_remove", args{"name": "A"}))
+		},
+		"dissolved": func(k *domaintest.Kit) []*rollcallv1.Event {
+			return k.Events("lead", domaintest.Call("team_dissolve", args{}))
+		},
+	} {
+		k := leading(t, "A")
+		k.Do(domaintest.Say("m1", "work"))
+		events := end(k)
+		var control []*rollcallv1.MessageDelivered
+		for _, m := range domaintest.Delivered(events, "m1") {
+			if m.GetKind() == rollcallv1.MailKind_MAIL_KIND_CONTROL {
+				control = append(control, m)
+			}
+		}
+		if len(control) != 1 || control[0].GetTopic() != "shutdown" || control[0].GetFrom() != domain.Framework || control[0].GetBody().GetText() != "shutdown: "+what {
+			t.Errorf("%s: %v", what, control)
+		}
+		mustEqual(t, what, k.Member("m1").Status, isShutdown)
+	}
+}
+
 // meets lets the conversation come to rest after any other command, and says
 // what became of the message.
 func meets(t *testing.T, k *domaintest.Kit) string {

@@ -45,6 +45,9 @@ func (b *batch) runEvent(at place, e *rollcallv1.Event) error {
 	case *rollcallv1.Event_RunStarted:
 		return b.started(at, k.RunStarted)
 	case *rollcallv1.Event_RunResumed:
+		if k.RunResumed.GetWaited() {
+			return nil // nothing was lost
+		}
 		return b.run(at, k.RunResumed.GetRun(), "resumes = resumes + 1")
 	case *rollcallv1.Event_ModelCallStarted:
 		return b.run(at, k.ModelCallStarted.GetRun(), "calls_started = calls_started + 1, steps = max(steps, ?)", k.ModelCallStarted.GetStep())

@@ -75,7 +75,7 @@ func (b *book) event(version uint64, e *rollcallv1.Event) {
 			r.member.Unknown++
 		}
 	case *rollcallv1.Event_RunResumed:
-		if r := b.run(version, k.RunResumed.GetRun()); r != nil {
+		if r := b.run(version, k.RunResumed.GetRun()); r != nil && !k.RunResumed.GetWaited() {
 			r.Resumed++
 		}
 	case *rollcallv1.Event_RunFinished:

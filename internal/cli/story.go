@@ -181,6 +181,9 @@ func (t *teller) turn(e *rollcallv1.Event) (sentence, bool) {
 	case *rollcallv1.Event_RunSuspended:
 		return t.by(k.RunSuspended.GetMember(), "run %s was set down%s", k.RunSuspended.GetRun(), because(k.RunSuspended.GetReason()))
 	case *rollcallv1.Event_RunResumed:
+		if k.RunResumed.GetWaited() {
+			return t.by(k.RunResumed.GetMember(), "run %s goes on", k.RunResumed.GetRun())
+		}
 		return t.by(k.RunResumed.GetMember(), "run %s was taken up again by node %s", k.RunResumed.GetRun(), k.RunResumed.GetNode())
 	case *rollcallv1.Event_RunFinished:
 		f := k.RunFinished

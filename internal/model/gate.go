@@ -56,14 +56,13 @@ func gateFor(baseURL, key string) *gate {
 	return g
 }
 
-// pass waits until the caller may send and returns when that was. The error is
-// that of ctx.
-func (g *gate) pass(ctx context.Context) (time.Time, error) {
+// pass waits until the caller may send. The error is that of ctx.
+func (g *gate) pass(ctx context.Context) error {
 	place := g.place(time.Now())
 	for {
 		now := time.Now()
 		if err := ctx.Err(); err != nil {
-			return now, err
+			return err
 		}
 		if wait := place.Sub(now); wait > 0 {
 			timer := time.NewTimer(wait)
@@ -71,7 +70,7 @@ func (g *gate) pass(ctx context.Context) (time.Time, error) {
 			case <-timer.C:
 			case <-ctx.Done():
 				timer.Stop()
-				return now, ctx.Err()
+				return ctx.Err()
 			}
 			continue
 		}
@@ -80,7 +79,7 @@ func (g *gate) pass(ctx context.Context) (time.Time, error) {
 			place = next
 			continue
 		}
-		return now, nil
+		return nil
 	}
 }
 
@@ -109,15 +108,15 @@ func (g *gate) take(now time.Time) time.Time {
 	return place
 }
 
-// limited shuts the gate: a caller that passed at the given time was told that
+// limited shuts the gate: a caller that sent at the given time was told that
 // there are too many. wish is the server's, 0 when it has none.
-func (g *gate) limited(passed time.Time, wish time.Duration) {
+func (g *gate) limited(sent time.Time, wish time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	// Callers that were under way together are told so together: that is one
 	// hold, not many.
-	if passed.After(g.held) {
+	if sent.After(g.held) {
 		g.held = now
 		g.strikes++
 		g.spacing = min(max(2*g.spacing, firstSpacing), maxSpacing)
@@ -145,11 +144,11 @@ func (g *gate) busy(wish time.Duration) {
 	g.hold(time.Now(), wish)
 }
 
-// answered notes a good answer to a caller that passed at the given time.
-func (g *gate) answered(passed time.Time) {
+// answered notes a good answer to a caller that sent at the given time.
+func (g *gate) answered(sent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !passed.After(g.held) {
+	if !sent.After(g.held) {
 		return
 	}
 	g.strikes = 0

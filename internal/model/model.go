@@ -79,6 +79,11 @@ type Client interface {
 	// Call sends one request. onText, if not nil, gets the text as it streams,
 	// on the calling goroutine. The error is an *Error unless ctx ended.
 	Call(ctx context.Context, from Caller, req Request, onText func(string)) (Reply, error)
+	// Pass waits for the caller's place in the line of those whom the server
+	// told to wait; it comes before Call. The error is that of ctx.
+	Pass(ctx context.Context) error
+	// Held is how long the server wants no requests; 0 when it takes them.
+	Held() time.Duration
 }
 
 // Codes of an Error. They are stable: the log, the screens and docs/errors.md

@@ -99,12 +99,13 @@ func (c *OpenAI) Close() {
 	}
 }
 
-// Held is how long the server wants no request of this account: until then a
-// Call waits before it sends.
+// Held is how long the server wants no request of this account.
 func (c *OpenAI) Held() time.Duration { return c.gate.left() }
 
-// Call is Client's. It waits while the account's gate is shut, sends one
-// request and reads its answer to the end.
+// Pass is Client's: it waits at the account's gate.
+func (c *OpenAI) Pass(ctx context.Context) error { return c.gate.pass(ctx) }
+
+// Call is Client's: it sends one request and reads its answer to the end.
 func (c *OpenAI) Call(ctx context.Context, from Caller, req Request, onText func(string)) (Reply, error) {
 	if c.plain.Load() {
 		req.Plain = true
@@ -113,13 +114,10 @@ func (c *OpenAI) Call(ctx context.Context, from Caller, req Request, onText func
 	if err != nil {
 		return Reply{}, &Error{Code: CodeRefused, What: "the request cannot be sent", Why: err.Error(), Try: tryAddress}
 	}
-	passed, err := c.gate.pass(ctx)
-	if err != nil {
-		return Reply{}, err
-	}
+	sent := time.Now()
 	reply, fail := c.exchange(ctx, from, req, body, onText)
 	if fail == nil {
-		c.gate.answered(passed)
+		c.gate.answered(sent)
 		reply.RequestHash = hashOf(body)
 		return reply, nil
 	}
@@ -128,7 +126,7 @@ func (c *OpenAI) Call(ctx context.Context, from Caller, req Request, onText func
 	}
 	switch {
 	case fail.Code == CodeRateLimited:
-		c.gate.limited(passed, fail.RetryAfter)
+		c.gate.limited(sent, fail.RetryAfter)
 	case fail.Transient && fail.RetryAfter > 0:
 		c.gate.busy(fail.RetryAfter)
 	case fail.Code == CodeRefused && !req.Plain && mentionsOptions(fail.Why):

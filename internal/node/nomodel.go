@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/internal/model"
 )
@@ -9,6 +10,10 @@ import (
 // noModel answers for a node that has no model: what is stored can be read,
 // and a run fails at its first call, which retry takes up.
 type noModel struct{}
+
+func (noModel) Held() time.Duration { return 0 }
+
+func (noModel) Pass(ctx context.Context) error { return ctx.Err() }
 
 func (noModel) Call(context.Context, model.Caller, model.Request, func(string)) (model.Reply, error) {
 	return model.Reply{}, &model.Error{

@@ -1459,9 +1459,12 @@ func (x *FailRun) GetError() string {
 
 // ResumeRun takes up an open run after its node, or its actor, was lost.
 type ResumeRun struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
-	Run           string                 `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Member string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
+	Run    string                 `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
+	// Nothing was lost: the run was suspended while it waited for its turn, and
+	// makes the call that it had started.
+	Waited        bool `protobuf:"varint,3,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1510,7 +1513,14 @@ func (x *ResumeRun) GetRun() string {
 	return ""
 }
 
-// SuspendRun lets go of an open run in good order.
+func (x *ResumeRun) GetWaited() bool {
+	if x != nil {
+		return x.Waited
+	}
+	return false
+}
+
+// SuspendRun lets go of an open run in good order, or says that it waits.
 type SuspendRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Member        string                 `protobuf:"bytes,1,opt,name=member,proto3" json:"member,omitempty"`
@@ -1689,10 +1699,11 @@ const file_rollcall_v1_command_proto_rawDesc = "" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\tR\x03run\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\tR\x04code\x12\x14\n" +
-	"\x05error\x18\x04 \x01(\tR\x05error\"5\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\"M\n" +
 	"\tResumeRun\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\tR\x03run\"N\n" +
+	"\x03run\x18\x02 \x01(\tR\x03run\x12\x16\n" +
+	"\x06waited\x18\x03 \x01(\bR\x06waited\"N\n" +
 	"\n" +
 	"SuspendRun\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x10\n" +

@@ -2858,7 +2858,9 @@ type RunResumed struct {
 	Node   string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// How often the run was lost and taken up so far. A run that was let go in
 	// good order, or parked by a pause, is not lost: the number stays.
-	Attempt       uint32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Attempt uint32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The run had only waited for its turn: it makes the call that it had started.
+	Waited        bool `protobuf:"varint,5,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2919,6 +2921,13 @@ func (x *RunResumed) GetAttempt() uint32 {
 		return x.Attempt
 	}
 	return 0
+}
+
+func (x *RunResumed) GetWaited() bool {
+	if x != nil {
+		return x.Waited
+	}
+	return false
 }
 
 type ModelCallStarted struct {
@@ -3817,13 +3826,14 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\fRunSuspended\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\tR\x06member\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"d\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"|\n" +
 	"\n" +
 	"RunResumed\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\tR\x06member\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\x12\x18\n" +
-	"\aattempt\x18\x04 \x01(\rR\aattempt\"j\n" +
+	"\aattempt\x18\x04 \x01(\rR\aattempt\x12\x16\n" +
+	"\x06waited\x18\x05 \x01(\bR\x06waited\"j\n" +
 	"\x10ModelCallStarted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\tR\x06member\x12\x12\n" +
