@@ -2,88 +2,39 @@ package actors_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore/faulty"
-	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// play drives the story to its end. When the node crashes, another one takes
-// over and whatever was asked and not answered is asked again, as a client
-// would. It returns the points met by the first node.
-func play(t *testing.T, w *world, fault ...faulty.Fault) []faulty.Hit {
-	t.Helper()
-	node, store := w.node(fault...)
-	defer func() { w.close(node) }()
-	restarted := false
-	takeOver := func() {
-		if !restarted {
-			restarted = true
-			w.close(node)
-			node, _ = w.node()
-		}
-	}
-	crashed := func() <-chan struct{} {
-		if restarted {
-			return nil
-		}
-		return store.Crashed()
-	}
-	say := func(cmd *rollcallv1.Command) {
-		for {
-			select {
-			case a := <-w.ask(cmd):
-				if r := a.GetRefusal(); r != nil {
-					t.Fatalf("refused: %v", r)
-				}
-				return
-			case <-crashed():
-				takeOver()
-			case <-time.After(30 * time.Second):
-				// the answer was lost; ask again
-			}
-		}
-	}
-	say(openCommand(objective))
-	w.until("the Lead is called", func(*domain.State) bool {
-		select {
-		case <-crashed():
-			takeOver()
-		default:
-		}
-		return w.brain.count("Lead") > 0
-	})
-	more := post("lead", hurry, rollcallv1.MailMode_MAIL_MODE_UNSPECIFIED)
-	more.Id = "more"
-	say(more)
-	w.until("the story ends", func(s *domain.State) bool {
-		select {
-		case <-crashed():
-			takeOver()
-		default:
-		}
-		return len(domain.Due(s)) == 0 && w.disk.Pending(key.Partition()) == 0 && s.Version > 1
-	})
-	return store.Hits()
+// points are the kinds of durable point, and how often the story crosses each
+// at least: fewer means that the story, or the counting, has shrunk.
+var points = map[faulty.Point]int{
+	faulty.Append: 20, faulty.PutBlob: 3, faulty.Snapshot: 2,
+	faulty.Publish: 2, faulty.Ack: 3, faulty.DeadLetter: 1,
+	faulty.ConsumerDelete: 2, faulty.ConsumerCreate: 2,
+	faulty.Claim: 2, faulty.Renew: 5, faulty.Release: 2,
+	faulty.Arm: 1, faulty.Fire: 1,
+	faulty.Reply: 2,
+	// Nothing cancels a timer yet. Whoever does puts it into the story.
+	faulty.Cancel: 0,
 }
 
+// aLongTime is longer than leases last and timers run.
+const aLongTime = 2 * time.Minute
+
 // crash-everywhere: the story is played once for every durable point of its
-// undisturbed course and every way to crash there.
+// undisturbed course and every way to crash there; at each point also once with
+// nobody there for a long time, and then with two crashes in one story.
 func TestCrashEverywhere(t *testing.T) {
-	var want string
-	var hits []faulty.Hit
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, storyBrain)
-		hits = play(t, w)
-		want = ending(t, w.state(), w.events())
-		justified(t, w.events(), len(w.brain.record()))
-		if testing.Verbose() {
-			t.Log(want)
-		}
-	})
+	want, hits := undisturbed(t)
 	if t.Failed() {
 		return
 	}
@@ -92,55 +43,105 @@ func TestCrashEverywhere(t *testing.T) {
 		counts[h.Point]++
 	}
 	t.Logf("crash-everywhere: %d durable points %v, %d ways to crash at each", len(hits), counts, len(faulty.Crashes))
-	for point, least := range map[faulty.Point]int{
-		faulty.Append: 12, faulty.PutBlob: 2, faulty.Ack: 2, faulty.Claim: 1, faulty.Receive: 1, faulty.Reply: 2,
-	} {
-		if counts[point] < least {
-			t.Errorf("only %d points of kind %q, want at least %d: the story or the counting has shrunk", counts[point], point, least)
+	for point, least := range points {
+		if n := counts[point]; n < least || least == 0 && n > 0 {
+			t.Errorf("%d points of kind %q, want at least %d", n, point, least)
 		}
 	}
-	for _, h := range hits {
-		for _, how := range faulty.Crashes {
-			fault := faulty.Fault{Point: h.Point, N: h.N, How: how}
-			t.Run(fmt.Sprint(fault), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := newWorld(t, storyBrain)
-					play(t, w, fault)
-					events := w.events()
-					justified(t, events, len(w.brain.record()))
-					if got := ending(t, w.state(), events); got != want {
-						t.Errorf("ended otherwise than undisturbed:\n%s\nwant\n%s\n%s", got, want, w.story())
-					}
-					checkCalls(t, w, events)
-				})
-			})
+	for point := range counts {
+		if _, ok := points[point]; !ok {
+			t.Errorf("points of kind %q are not in the table", point)
 		}
+	}
+	var plays, struck atomic.Int64
+	crash := func(t *testing.T, away time.Duration, faults ...faulty.Fault) {
+		t.Run(fmt.Sprint(faults, " ", away), func(t *testing.T) {
+			t.Parallel()
+			plays.Add(1)
+			synctest.Test(t, func(t *testing.T) { struck.Add(int64(crashing(t, want, away, faults...))) })
+		})
+	}
+	t.Run("once", func(t *testing.T) {
+		for i, h := range hits {
+			for _, how := range faulty.Crashes {
+				crash(t, 0, faulty.Fault{Point: h.Point, N: h.N, How: how})
+			}
+			crash(t, aLongTime, faulty.Fault{Point: h.Point, N: h.N, How: faulty.Crashes[i%len(faulty.Crashes)]})
+		}
+	})
+	t.Logf("crash-everywhere: %d of %d stories crashed", struck.Load(), plays.Load())
+	if struck.Load() < plays.Load()*9/10 {
+		t.Errorf("only %d of %d stories met their crash", struck.Load(), plays.Load())
+	}
+
+	seed, pairs := seed(t), 30
+	if os.Getenv("ROLLCALL_SOAK") != "" {
+		pairs = 1000
+	}
+	plays.Store(0)
+	struck.Store(0)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Run("twice", func(t *testing.T) {
+		for range pairs {
+			first := rng.IntN(len(hits)) + 1
+			second := rng.IntN(max(len(hits)-first, 8)) + 1
+			how := func() faulty.How { return faulty.Crashes[rng.IntN(len(faulty.Crashes))] }
+			away := []time.Duration{0, 0, aLongTime}[rng.IntN(3)]
+			crash(t, away, faulty.Fault{Point: faulty.Any, N: first, How: how()}, faulty.Fault{Point: faulty.Any, N: second, How: how()})
+		}
+	})
+	t.Logf("crash-everywhere: %d crashes in %d stories with two, ROLLCALL_SEED=%d", struck.Load(), plays.Load(), seed)
+	if struck.Load() < plays.Load()*3/2 {
+		t.Errorf("only %d crashes in %d stories with two", struck.Load(), plays.Load())
 	}
 }
 
-// checkCalls: a step is called once, and once more for each time its run was
-// taken up again.
-func checkCalls(t *testing.T, w *world, events []*rollcallv1.Event) {
+// undisturbed is what the story comes to, and the points it crosses.
+func undisturbed(t *testing.T) (want string, hits []faulty.Hit) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, storyBrain)
+		hits = play(w, 0).store.Hits()
+		want = ending(t, w.state(), w.events())
+		justified(t, w.events(), len(w.brain.record()))
+		once(t, w.events())
+		checkCalls(t, w, w.events(), 0)
+		rests(t, w)
+		if testing.Verbose() {
+			t.Log(want)
+		}
+	})
+	return want, slices.Clone(hits)
+}
+
+// crashing plays the story with crashes and holds it against the undisturbed
+// one. It returns how many nodes were lost.
+func crashing(t *testing.T, want string, away time.Duration, faults ...faulty.Fault) int {
+	w := newWorld(t, storyBrain)
+	c := play(w, away, faults...)
+	events := w.events()
+	justified(t, events, len(w.brain.record()))
+	once(t, events)
+	checkCalls(t, w, events, c.crashed)
+	if got := ending(t, w.state(), events); got != want {
+		t.Errorf("ended otherwise than undisturbed:\n%s\nwant\n%s\n%s", got, want, w.story())
+	}
+	if n := len(c.dead()); n != 1 {
+		t.Errorf("%d dead letters", n)
+	}
+	rests(t, w)
+	return c.crashed
+}
+
+// seed is ROLLCALL_SEED, or another one each time.
+func seed(t *testing.T) uint64 {
 	t.Helper()
-	resumed, made := map[string]int{}, map[string]map[uint32]int{}
-	for _, e := range events {
-		if r := e.GetRunResumed(); r != nil {
-			resumed[r.GetRun()]++
-		}
+	text := os.Getenv("ROLLCALL_SEED")
+	if text == "" {
+		return rand.Uint64()
 	}
-	for _, c := range w.brain.record() {
-		if made[c.from.Run] == nil {
-			made[c.from.Run] = map[uint32]int{}
-		}
-		made[c.from.Run][c.from.Step]++
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("ROLLCALL_SEED: %v", err)
 	}
-	for run, steps := range made {
-		extra := 0
-		for _, n := range steps {
-			extra += n - 1
-		}
-		if extra > resumed[run] {
-			t.Errorf("run %s made %d calls too many, it was resumed %d times", run, extra, resumed[run])
-		}
-	}
+	return n
 }

@@ -108,7 +108,7 @@ func TestDrainSuspendsAndTheNextStartGoesOn(t *testing.T) {
 func TestRestartRollNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, storyBrain)
-		play(t, w)
+		play(w, 0)
 		before := len(w.brain.record())
 		hashes := func() map[string]string {
 			n, _ := w.node()

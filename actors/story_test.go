@@ -15,11 +15,12 @@ import (
 )
 
 // The story has what can go wrong: tasks with a dependency, messages, a wait
-// for a reply, an interruption, files. The Lead's first call never answers;
-// the operator's second message interrupts it.
+// for a reply, an interruption, files, a timer. The Lead's first call never
+// answers; the operator's second message interrupts it.
 const (
 	objective = "Paint the shed."
 	hurry     = "Go on, and use the team."
+	dry       = "look whether it is dry"
 )
 
 var questionID = regexp.MustCompile(`<message id="(msg\d+)" from="Ana"[^>]*>\s*which colour\?`)
@@ -39,8 +40,8 @@ func storyBrain(ctx context.Context, from model.Caller, r request) (model.Reply,
 				call("task_create", `{"title":"paint","description":"buy it","owner":"Ana"}`),
 				call("task_create", `{"title":"shed","description":"paint it","owner":"Ben","dependencies":["t1"]}`),
 			), nil
-		case r.has("the shed is"):
-			return say("Done: " + regexp.MustCompile(`the shed is \w+`).FindString(r.text())), nil
+		case r.has("the shed is") && r.has(dry):
+			return say("Done: " + regexp.MustCompile(`the shed is \w+`).FindString(r.text()) + " and dry"), nil
 		}
 		return say("Working on it."), nil
 	case "Ana":

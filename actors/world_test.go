@@ -155,6 +155,8 @@ type world struct {
 	mu      sync.Mutex
 	answers map[string]chan *rollcallv1.Answer
 	asked   int
+	// snapshotEvery is the node's setting; 0 for the usual.
+	snapshotEvery uint64
 }
 
 func newWorld(t *testing.T, think func(context.Context, model.Caller, request) (model.Reply, error)) *world {
@@ -170,7 +172,12 @@ func (w *world) node(faults ...faulty.Fault) (*actors.Node, *faulty.Store) {
 
 func (w *world) named(name string, faults ...faulty.Fault) (*actors.Node, *faulty.Store) {
 	store := faulty.New(w.disk, faults...)
-	return w.start(name, store, func(send func() error) error { return store.Do(faulty.Reply, send) }), store
+	return w.seen(name, store), store
+}
+
+// seen starts a node that sees the storage through the faults of store.
+func (w *world) seen(name string, store *faulty.Store) *actors.Node {
+	return w.start(name, store, func(send func() error) error { return store.Do(faulty.Reply, send) })
 }
 
 // on starts a node on another view of the storage.
@@ -206,6 +213,7 @@ func (w *world) start(name string, store eventstore.Store, reply func(func() err
 				return nil
 			})
 		},
+		SnapshotEvery: w.snapshotEvery,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -223,6 +231,16 @@ func (w *world) close(n *actors.Node) {
 // ask sends a command by the inbox and returns where its answer comes.
 func (w *world) ask(cmd *rollcallv1.Command) <-chan *rollcallv1.Answer {
 	w.t.Helper()
+	answer, err := w.through(w.disk, cmd)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer
+}
+
+// through asks by a node's view of the inbox, as its service does.
+func (w *world) through(inbox eventstore.Inbox, cmd *rollcallv1.Command) (<-chan *rollcallv1.Answer, error) {
+	w.t.Helper()
 	w.mu.Lock()
 	w.asked++
 	reply := fmt.Sprintf("reply-%d", w.asked)
@@ -232,18 +250,22 @@ func (w *world) ask(cmd *rollcallv1.Command) <-chan *rollcallv1.Answer {
 	ch := make(chan *rollcallv1.Answer, 1)
 	w.answers[reply] = ch
 	w.mu.Unlock()
+	return ch, w.publish(inbox, cmd, reply)
+}
+
+// publish sends a command by the inbox; nobody waits where reply is empty.
+func (w *world) publish(inbox eventstore.Inbox, cmd *rollcallv1.Command, reply string) error {
+	w.t.Helper()
 	data, err := proto.Marshal(cmd)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, _, err = w.disk.Publish(w.t.Context(), eventstore.Envelope{
-		Key: key, To: "_", Data: data,
-		Header: map[string]string{eventstore.HeaderContentType: "application/protobuf", eventstore.HeaderReply: reply, eventstore.HeaderID: cmd.GetId()},
-	})
-	if err != nil {
-		w.t.Fatal(err)
+	header := map[string]string{eventstore.HeaderContentType: "application/protobuf", eventstore.HeaderID: cmd.GetId()}
+	if reply != "" {
+		header[eventstore.HeaderReply] = reply
 	}
-	return ch
+	_, _, err = inbox.Publish(w.t.Context(), eventstore.Envelope{Key: key, To: "_", Data: data, Header: header})
+	return err
 }
 
 // do asks and waits for a yes.
@@ -292,7 +314,7 @@ func (w *world) state() *domain.State {
 func (w *world) until(what string, ok func(*domain.State) bool) *domain.State {
 	w.t.Helper()
 	deadline := time.Now().Add(10 * time.Minute)
-	for {
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		synctest.Wait()
 		s := w.state()
 		if ok(s) {
@@ -301,7 +323,7 @@ func (w *world) until(what string, ok func(*domain.State) bool) *domain.State {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never: %s\n%s", what, w.story())
 		}
-		<-time.After(20 * time.Millisecond)
+		<-time.After(pause)
 	}
 }
 

@@ -30,20 +30,27 @@ type Point string
 
 // The durable points.
 const (
-	Append     Point = "append"
-	Snapshot   Point = "snapshot"
-	PutBlob    Point = "blob put"
-	Publish    Point = "inbox publish"
-	Receive    Point = "consumer reset"
-	Ack        Point = "inbox ack"
-	DeadLetter Point = "dead letter"
-	Claim      Point = "lease claim"
-	Renew      Point = "lease renew"
-	Release    Point = "lease release"
-	Arm        Point = "timer arm"
-	Cancel     Point = "timer cancel"
+	Append   Point = "append"
+	Snapshot Point = "snapshot"
+	PutBlob  Point = "blob put"
+	Publish  Point = "inbox publish"
+	// ConsumerDelete and ConsumerCreate are the two halves of Receive: what a
+	// lost owner had in its hands is taken from it, and then given to this one.
+	ConsumerDelete Point = "consumer delete"
+	ConsumerCreate Point = "consumer create"
+	Ack            Point = "inbox ack"
+	DeadLetter     Point = "dead letter"
+	Claim          Point = "lease claim"
+	Renew          Point = "lease renew"
+	Release        Point = "lease release"
+	Arm            Point = "timer arm"
+	Cancel         Point = "timer cancel"
+	// Fire is the arrival of a due timer at its node; by then it is in the inbox.
+	Fire Point = "timer fire"
 	// Reply is outside the store: whoever answers a command wraps it in Do.
 	Reply Point = "reply"
+	// Any stands in a fault for every point: its N counts them all together.
+	Any Point = "any"
 )
 
 // How says what happens at a point.
@@ -194,7 +201,7 @@ func (s *Store) meet(point Point) (How, error) {
 	hit := Hit{Point: point, N: s.counts[point]}
 	s.hits = append(s.hits, hit)
 	for _, f := range s.faults {
-		if f.Point == hit.Point && f.N == hit.N {
+		if f.Point == hit.Point && f.N == hit.N || f.Point == Any && f.N == len(s.hits) {
 			return f.How, nil
 		}
 	}

@@ -3,6 +3,7 @@ package faulty_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,8 +115,8 @@ func TestCrashEndsWaiting(t *testing.T) {
 		if err := node.Do(faulty.Reply, func() error { t.Error("a crashed node replied"); return nil }); !errors.Is(err, faulty.ErrCrashed) {
 			t.Fatalf("reply: %v", err)
 		}
-		want := []faulty.Hit{{Point: faulty.Claim, N: 1}, {Point: faulty.Receive, N: 1}}
-		if got := node.Hits(); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		want := []faulty.Hit{{Point: faulty.Claim, N: 1}, {Point: faulty.ConsumerDelete, N: 1}, {Point: faulty.ConsumerCreate, N: 1}}
+		if got := node.Hits(); !slices.Equal(got, want) {
 			t.Fatalf("hits %v", got)
 		}
 	})

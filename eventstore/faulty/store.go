@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -107,9 +109,19 @@ func (s *Store) Publish(ctx context.Context, e eventstore.Envelope) (seq uint64,
 	return seq, duplicate, nil
 }
 
+// twoSteps is a store whose Receive can be broken off between its halves.
+type twoSteps interface {
+	DeleteConsumers(ctx context.Context, l eventstore.Lease) error
+}
+
 // Receive implements eventstore.Inbox.
 func (s *Store) Receive(ctx context.Context, l eventstore.Lease) (r eventstore.Receiver, err error) {
-	err = s.Do(Receive, func() (err error) { r, err = s.inner.Receive(ctx, l); return err })
+	if inner, ok := s.inner.(twoSteps); ok {
+		if err := s.Do(ConsumerDelete, func() error { return inner.DeleteConsumers(ctx, l) }); err != nil {
+			return nil, err
+		}
+	}
+	err = s.Do(ConsumerCreate, func() (err error) { r, err = s.inner.Receive(ctx, l); return err })
 	if err != nil {
 		if r != nil {
 			r.Close()
@@ -139,7 +151,17 @@ func (r *receiver) Next(ctx context.Context) (eventstore.Delivery, error) {
 	if err := r.store.fate(err); err != nil {
 		return nil, err
 	}
+	if isTimer(d.Envelope()) {
+		if err := r.store.Do(Fire, func() error { return nil }); err != nil {
+			return nil, err
+		}
+	}
 	return &delivery{d, r.store}, nil
+}
+
+func isTimer(e eventstore.Envelope) bool {
+	var c rollcallv1.Command
+	return e.Header[eventstore.HeaderContentType] == eventstore.ContentTypeProtobuf && proto.Unmarshal(e.Data, &c) == nil && c.GetFireTimer() != nil
 }
 
 func (r *receiver) Close() { r.inner.Close() }

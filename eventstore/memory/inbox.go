@@ -59,13 +59,33 @@ func (s *Store) Pending(partition int) int {
 	return len(s.inbox[partition])
 }
 
+// DeleteConsumers is the first half of Receive: whoever received the partition
+// for an older lease does so no more, and nobody else does yet.
+func (s *Store) DeleteConsumers(_ context.Context, l eventstore.Lease) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deleteConsumers(l)
+}
+
+func (s *Store) deleteConsumers(l eventstore.Lease) error {
+	old := s.receivers[l.Partition]
+	switch {
+	case old == nil:
+		return nil
+	case old.lease.Epoch > l.Epoch:
+		return lost(l)
+	}
+	s.receivers[l.Partition] = nil
+	old.end()
+	return nil
+}
+
 // Receive implements eventstore.Inbox.
 func (s *Store) Receive(_ context.Context, l eventstore.Lease) (eventstore.Receiver, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.receivers[l.Partition]
-	if old != nil && old.lease.Epoch > l.Epoch {
-		return nil, lost(l)
+	if err := s.deleteConsumers(l); err != nil {
+		return nil, err
 	}
 	r := &receiver{
 		store: s, lease: l,
@@ -73,9 +93,6 @@ func (s *Store) Receive(_ context.Context, l eventstore.Lease) (eventstore.Recei
 		deadline: make(map[uint64]time.Time),
 	}
 	s.receivers[l.Partition] = r
-	if old != nil {
-		old.end()
-	}
 	return r, nil
 }
 
