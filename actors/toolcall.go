@@ -3,7 +3,9 @@ package actors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
@@ -30,7 +32,7 @@ func (j toolJob) run(ctx context.Context, m *member, _ time.Duration) (*rollcall
 	defer cancel()
 	retry := delays(100*time.Millisecond, 5*time.Second)
 	for attempt := 1; ; attempt++ {
-		out, err := t.Call(limited, p, json.RawMessage(args))
+		out, err := j.call(limited, m, t, args)
 		switch {
 		case ctx.Err() != nil:
 			return nil, 0
@@ -43,6 +45,54 @@ func (j toolJob) run(ctx context.Context, m *member, _ time.Duration) (*rollcall
 		}
 		pause(limited, retry())
 	}
+}
+
+// toolGrace is how long a tool has to end once its context has ended.
+const toolGrace = 5 * time.Second
+
+// errDeaf: a tool did not hear that its context had ended.
+var errDeaf = errors.New("the tool does not end")
+
+// call runs the tool beside the step, so that one that never ends holds neither
+// the run nor a stop of the node: it is left behind, and what it still does is
+// unknown. A panic in it is one of the step.
+func (j toolJob) call(ctx context.Context, m *member, t tool.Tool, args string) (tool.Outcome, error) {
+	var ended struct {
+		out   tool.Outcome
+		err   error
+		crash any
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		crashed := true
+		defer func() {
+			if ended.crash = recover(); crashed && ended.crash == nil {
+				ended.crash = "the tool ended its goroutine"
+			}
+			if crashed {
+				m.Log.Error("a tool crashed", "conversation", m.key.String(), "tool", j.plan.Call.GetName(), "stack", string(debug.Stack()))
+			}
+		}()
+		ended.out, ended.err = t.Call(ctx, j.plan, json.RawMessage(args))
+		crashed = false
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		grace := time.NewTimer(toolGrace)
+		defer grace.Stop()
+		select {
+		case <-done:
+		case <-grace.C:
+			m.Log.Error("a tool does not end; it is left behind", "conversation", m.key.String(), "member", j.plan.Member.ID, "run", j.plan.Run, "tool", j.plan.Call.GetName())
+			return tool.Outcome{}, errDeaf
+		}
+	}
+	if ended.crash != nil {
+		panic(ended.crash)
+	}
+	return ended.out, ended.err
 }
 
 // maxToolAttempts bounds how often an idempotent tool meets a fault of its
