@@ -19,11 +19,7 @@ func (j *JetStream) At(ctx context.Context, key domain.Key, versions []uint64) (
 		if found[v] != nil {
 			continue
 		}
-		if raw, ok := j.recent.get(key, v); ok {
-			c, err := domain.Unseal(raw)
-			if err != nil {
-				return nil, fmt.Errorf("version %d of %s: %w", v, key, err)
-			}
+		if c, ok := j.recent.get(key, v); ok {
 			found[v] = c
 			continue
 		}

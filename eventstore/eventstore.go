@@ -81,7 +81,8 @@ type Log interface {
 	// returns domain.ErrGap or domain.ErrHash when they do not hold.
 	Load(ctx context.Context, key domain.Key, after Position, fn func(Recorded) error) error
 	// At returns the commits of the given versions, each checked by its hash.
-	// Recent ones come from memory. Errors: ErrNotFound.
+	// Recent ones come from memory and are shared: nobody may change them.
+	// Errors: ErrNotFound.
 	At(ctx context.Context, key domain.Key, versions []uint64) (map[uint64]*rollcallv1.Commit, error)
 	// Follow calls fn with every commit of all conversations whose stream
 	// sequence is above seq, in stream order, until ctx ends or fn fails. A

@@ -6,10 +6,13 @@ import (
 	"sync"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // recent remembers commits that were just read or written, by version, and
 // where versions stand in the stream. The newest stay, within a bound of bytes.
+// They were checked when they came and are kept decoded: a step of a long
+// conversation asks for hundreds.
 type recent struct {
 	mu    sync.Mutex
 	limit int
@@ -26,7 +29,8 @@ type recallKey struct {
 
 type recalled struct {
 	recallKey
-	raw []byte
+	commit *rollcallv1.Commit
+	size   int
 }
 
 // mark says where a version stands. A conversation keeps one every markEvery
@@ -38,8 +42,10 @@ const (
 	// markedKeys bounds the conversations with marks; beyond it all are
 	// dropped and found again by search.
 	markedKeys = 8192
-	// recallCost is what an entry costs beside its bytes.
-	recallCost = 200
+	// A commit is about recallFactor times its sealed bytes when decoded, and an
+	// entry costs recallCost beside it.
+	recallFactor = 3
+	recallCost   = 200
 )
 
 func newRecent(limit int) *recent {
@@ -59,12 +65,13 @@ func (r *recent) add(c Recorded) {
 		r.order.MoveToFront(e)
 		return
 	}
-	r.byKey[k] = r.order.PushFront(&recalled{k, c.Raw})
-	r.size += len(c.Raw) + recallCost
+	size := recallFactor*len(c.Raw) + recallCost
+	r.byKey[k] = r.order.PushFront(&recalled{k, c.Commit, size})
+	r.size += size
 	for r.size > r.limit && r.order.Len() > 1 {
 		old := r.order.Remove(r.order.Back()).(*recalled)
 		delete(r.byKey, old.recallKey)
-		r.size -= len(old.raw) + recallCost
+		r.size -= old.size
 	}
 }
 
@@ -89,7 +96,7 @@ func (r *recent) mark(key domain.Key, m mark) {
 	r.marks[key] = all
 }
 
-func (r *recent) get(key domain.Key, version uint64) ([]byte, bool) {
+func (r *recent) get(key domain.Key, version uint64) (*rollcallv1.Commit, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.byKey[recallKey{key, version}]
@@ -97,7 +104,7 @@ func (r *recent) get(key domain.Key, version uint64) ([]byte, bool) {
 		return nil, false
 	}
 	r.order.MoveToFront(e)
-	return e.Value.(*recalled).raw, true
+	return e.Value.(*recalled).commit, true
 }
 
 // around returns the nearest marks below and above a version: the zero mark
