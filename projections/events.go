@@ -44,11 +44,10 @@ func (b *batch) runEvent(at place, e *rollcallv1.Event) error {
 	switch k := e.GetKind().(type) {
 	case *rollcallv1.Event_RunStarted:
 		return b.started(at, k.RunStarted)
-	case *rollcallv1.Event_RunResumed:
-		if k.RunResumed.GetWaited() {
-			return nil // nothing was lost
-		}
-		return b.run(at, k.RunResumed.GetRun(), "resumes = resumes + 1")
+	case *rollcallv1.Event_RunSuspended:
+		return b.run(at, k.RunSuspended.GetRun(), "detail = ?", k.RunSuspended.GetReason())
+	case *rollcallv1.Event_RunResumed: // one that waited was not lost
+		return b.run(at, k.RunResumed.GetRun(), "detail = '', resumes = resumes + ?", !k.RunResumed.GetWaited())
 	case *rollcallv1.Event_ModelCallStarted:
 		return b.run(at, k.ModelCallStarted.GetRun(), "calls_started = calls_started + 1, steps = max(steps, ?)", k.ModelCallStarted.GetStep())
 	case *rollcallv1.Event_ModelCallFailed:

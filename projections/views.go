@@ -260,8 +260,9 @@ type Run struct {
 	// Reason is open, completed, idle, waiting, interrupted, cancelled, failed
 	// or out_of_budget.
 	Reason string `json:"reason"`
-	// Code and Detail of a failure; docs/errors.md lists the codes.
-	Code   string `json:"code,omitempty"`
+	// Code of a failure; docs/errors.md lists the codes.
+	Code string `json:"code,omitempty"`
+	// Detail of a failure, or what a suspended run waits for.
 	Detail string `json:"detail,omitempty"`
 	// Undelivered tasks were in progress when it ended.
 	Undelivered []string `json:"undelivered"`

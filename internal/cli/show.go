@@ -71,7 +71,7 @@ func (s *session) showConversation(w io.Writer, d api.Detail, answer string) {
 	fmt.Fprintln(w, "\nmembers")
 	rows := [][]string{{"  ID", "NAME", "STATUS", "UNREAD", "RUNS", "AGENT", "LAST"}}
 	for _, m := range d.Members {
-		rows = append(rows, []string{"  " + m.ID, m.Name, m.Status, fmt.Sprint(m.Unread), fmt.Sprint(runsOf(d, m.ID)), m.AgentType, last(m)})
+		rows = append(rows, []string{"  " + m.ID, m.Name, m.Status, fmt.Sprint(m.Unread), fmt.Sprint(runsOf(d, m.ID)), m.AgentType, now(d, m)})
 	}
 	table(w, rows)
 	if len(d.Tasks.List) > 0 {
@@ -97,7 +97,7 @@ func showMember(w io.Writer, d api.Detail) {
 		fmt.Fprintf(w, "%s  %s\n", m.Name, m.ID)
 		fmt.Fprintf(w, "%s · %s since %s · agent type %s\n", m.Role, m.Status, m.Since.Local().Format(time.DateTime), m.AgentType)
 		fmt.Fprintf(w, "mail: %d delivered, %d consumed, %d unread\n", m.Mail.Delivered, m.Mail.Consumed, m.Mail.Unread)
-		if text := last(m); text != "" {
+		if text := now(d, m); text != "" {
 			fmt.Fprintf(w, "last run: %s\n", text)
 		}
 	}
@@ -132,6 +132,16 @@ func runsOf(d api.Detail, member string) int {
 		}
 	}
 	return n
+}
+
+// now is why the member's open run stands still, else how its last one ended.
+func now(d api.Detail, m projections.MemberDetail) string {
+	for _, r := range d.Runs {
+		if r.MemberID == m.ID && r.Status == "suspended" {
+			return "suspended: " + r.Detail
+		}
+	}
+	return last(m)
 }
 
 func last(m projections.MemberDetail) string {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -90,13 +91,15 @@ func TestTwoWaits(t *testing.T) {
 }
 
 // TestBacklog: a thousand messages that came in while a model was thinking are
-// one turn, bounded and told what is left out; none is read again after a restart.
+// one turn, bounded and told what is left out, and what is left out can be
+// read; nothing is read again after a restart.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	const backlog = 1000
 	p := newPlace(t, script(t, `rules:
   - {name: think, lacks: [number 1000], hold: thinking, text: Let me think.}
-  - {name: read all, text: I have read it.}
+  - {name: read on, lacks: ['"name":"mail_read","arguments"'], tools: [{name: mail_read, args: {after: msg400}}]}
+  - {name: read all, capture: {secret: 'number 4(\d\d)\b'}, text: 'It says {{secret}}.'}
 `))
 	p.start()
 	c := p.client()
@@ -104,7 +107,7 @@ func TestBacklog(t *testing.T) {
 	p.held("thinking")
 	nc := p.nats()
 	for i := range backlog {
-		m := inbox(id, "lead", fmt.Sprintf(`{"kind":"framework_alert","text":"number %d"}`, i+1), "Content-Type", "application/json")
+		m := inbox(id, "lead", fmt.Sprintf(`{"kind":"framework_alert","text":"number %d "}`, i+1), "Content-Type", "application/json")
 		if err := nc.PublishMsg(m); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +116,7 @@ func TestBacklog(t *testing.T) {
 	p.models.Release("thinking")
 	p.until(c, id, "all is read", quiet)
 	asked := p.asked(id, "Lead")
-	if len(asked) != 2 {
+	if len(asked) != 3 {
 		t.Fatalf("%d calls", len(asked))
 	}
 	last := newest(t, asked[1])
@@ -123,6 +126,18 @@ func TestBacklog(t *testing.T) {
 	}
 	if last.mail[shown-1].text != fmt.Sprintf("number %d", backlog) {
 		t.Errorf("the newest shown is %q", last.mail[shown-1].text)
+	}
+	// The first message is the objective, msg401 the 400th alert: no frame
+	// showed it, and what the Lead says of it can only come from the tool.
+	if times(t, asked[1], "number 400<") != 0 {
+		t.Error("the frame shows what it leaves out")
+	}
+	events := p.events(c, id)
+	if got := answer(events); !regexp.MustCompile(`^It says \d\d\.$`).MatchString(got) {
+		t.Errorf("the Lead says %q", got)
+	}
+	if read := outcomes(p.facts(c, id), "mail_read"); len(read) != 1 || !strings.Contains(read[0].GetOutput().GetText(), ">number 400</message>") || !strings.Contains(read[0].GetOutput().GetText(), "go on with after=") {
+		t.Errorf("mail_read came to %v", read)
 	}
 	p.settle(c, id)
 }
