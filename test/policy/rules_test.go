@@ -32,6 +32,12 @@ var rules = []rule{
 		{"eventstore/a.go": src("eventstore", `import _ "testing"`)},
 		{"eventstore/a.go": src("eventstore", `import _ "github.com/rollcall-dev/rollcall/eventstore/storetest"`)},
 	}},
+	{"the checker is independent", dependentChecker, []map[string]string{
+		{"test/checker/a.go": src("checker", `import _ "github.com/rollcall-dev/rollcall/domain"`)},
+		{"test/checker/a_test.go": src("checker", `import _ "github.com/rollcall-dev/rollcall/eventstore"`)},
+		{"test/checker/a.go": src("checker", `import _ "github.com/rollcall-dev/rollcall/internal/audit"`)},
+		{"test/checker/a.go": src("checker", `import _ "github.com/nats-io/nats-server/v2/server"`)},
+	}},
 	{"the core reads no clock", clocks, []map[string]string{
 		{"domain/a.go": src("domain", "import \"time\"\n\nvar now = time.Now()")},
 		{"contract/a.go": src("contract", "import clock \"time\"\n\nvar now = clock.Now")},
