@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
@@ -13,17 +12,12 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// clean makes text from outside fit the log: valid UTF-8 without NUL.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
 // inline wraps text; nil when there is none.
 func inline(s string) *rollcallv1.Body {
 	if s == "" {
 		return nil
 	}
-	return &rollcallv1.Body{Text: clean(s)}
+	return &rollcallv1.Body{Text: domain.Clean(s)}
 }
 
 // storeBodies puts every body over InlineBody into the object store and its
@@ -51,14 +45,9 @@ func (rt *runtime) storeBodies(ctx context.Context, key domain.Key, cmd *rollcal
 		bodies = append(bodies, k.RecordToolOutcome.GetOutput())
 	}
 	for _, b := range bodies {
-		if len(b.GetText()) <= eventstore.InlineBody {
-			continue
-		}
-		blob, err := rt.Store.PutBlob(ctx, key, []byte(b.GetText()))
-		if err != nil {
+		if err := eventstore.StoreBody(ctx, rt.Store, key, b); err != nil {
 			return err
 		}
-		b.Text, b.Blob = "", blob
 	}
 	return nil
 }
@@ -80,7 +69,7 @@ func (rt *runtime) checkBodies(ctx context.Context, key domain.Key, cmd *rollcal
 		return domain.Refuse("text-invalid", refused, "the body that it names is not stored", try)
 	case err != nil:
 		return err
-	case string(data) != clean(string(data)):
+	case string(data) != domain.Clean(string(data)):
 		return domain.Refuse("text-invalid", refused, "its body is not valid UTF-8, or contains a NUL character", "send it as a file with --input")
 	}
 	return nil

@@ -223,7 +223,7 @@ func (c *conversation) ready(a actor.Context, m *loaded) {
 	c.state, c.at, c.snapshot = m.state, m.at, m.at.Version
 	var resume []*item
 	taken := c.box.resuming()
-	for _, w := range domain.OpenRuns(c.state) {
+	for _, w := range domain.Due(c.state) {
 		if crew := c.members[w.Member]; crew != nil && crew.step == stepKey(w) || taken[w.Run] {
 			continue
 		}

@@ -110,7 +110,7 @@ func (c *conversation) memberRestarted(a actor.Context, m *restarted) {
 	if c.state == nil || c.draining { // a load takes up what it finds open
 		return
 	}
-	for _, r := range domain.OpenRuns(c.state) {
+	for _, r := range domain.Due(c.state) {
 		if r.Member == m.member {
 			c.accept(a, resumeRun(r.Member, r.Run))
 		}

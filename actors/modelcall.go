@@ -49,12 +49,12 @@ func (j modelJob) failed(err error) (*rollcallv1.Command, time.Duration) {
 	p := j.plan
 	f := &rollcallv1.RecordModelFailure{
 		Member: p.Member.ID, Run: p.Run, Step: p.Step, Attempt: p.Attempt,
-		Code: "model-failed", Error: clean(err.Error()),
+		Code: "model-failed", Error: err.Error(),
 	}
 	wait := min(500*time.Millisecond<<min(p.Attempt-1, 8), time.Minute)
 	wait += rand.N(wait / 2)
 	if e, ok := errors.AsType[*model.Error](err); ok {
-		f.Code, f.Error, f.Transient, f.RequestHash = e.Code, clean(e.Words()), e.Transient, e.RequestHash
+		f.Code, f.Error, f.Transient, f.RequestHash = e.Code, e.Words(), e.Transient, e.RequestHash
 		wait = max(wait, e.RetryAfter)
 	}
 	return &rollcallv1.Command{
@@ -66,11 +66,11 @@ func (j modelJob) failed(err error) (*rollcallv1.Command, time.Duration) {
 func (m *member) recordReply(ctx context.Context, p domain.StepPlan, r model.Reply) *rollcallv1.Command {
 	rec := &rollcallv1.RecordReply{
 		Member: p.Member.ID, Run: p.Run, Step: p.Step, Attempt: p.Attempt,
-		Text: inline(r.Text), Reasoning: inline(r.Reasoning), Finish: clean(r.Finish),
-		Usage: r.Usage, RequestHash: r.RequestHash, Model: clean(r.Model),
+		Text: inline(r.Text), Reasoning: inline(r.Reasoning), Finish: r.Finish,
+		Usage: r.Usage, RequestHash: r.RequestHash, Model: r.Model,
 	}
 	for _, c := range r.Calls {
-		rec.Calls = append(rec.Calls, &rollcallv1.ToolCall{Id: clean(c.GetId()), Name: clean(c.GetName()), Arguments: clean(c.GetArguments()), Extra: clean(c.GetExtra())})
+		rec.Calls = append(rec.Calls, &rollcallv1.ToolCall{Id: c.GetId(), Name: c.GetName(), Arguments: domain.Clean(c.GetArguments()), Extra: c.GetExtra()})
 	}
 	cmd := &rollcallv1.Command{Actor: p.Member.ID, Kind: &rollcallv1.Command_RecordReply{RecordReply: rec}}
 	return m.withBodies(ctx, p.Key, cmd, p.Member.ID, p.Run)

@@ -2,7 +2,8 @@ package domain
 
 // Due lists the work owed: calls that are started and have no outcome. It is
 // empty exactly when the conversation is quiescent: whatever unread mail could
-// start was started by the command that brought it.
+// start was started by the command that brought it. A node that just loaded the
+// state takes each up with a ResumeRun: nobody works on them.
 func Due(s *State) []Work {
 	var owed []Work
 	for _, m := range s.Members {
@@ -23,11 +24,6 @@ func Due(s *State) []Work {
 	}
 	return owed
 }
-
-// OpenRuns lists the runs that a node which just loaded the state must take up
-// with a ResumeRun each: nobody works on them. Parked runs are not among them;
-// a pause holds those.
-func OpenRuns(s *State) []Work { return Due(s) }
 
 // ArmedTimers lists the timers to arm in the store, after a load and after a
 // commit; arming one again is harmless. To wait for a timer is to be quiescent,

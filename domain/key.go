@@ -6,18 +6,6 @@ import "strings"
 // the installation is made: the subjects of the log carry it.
 const Partitions = 32
 
-// Fixed parties that are not members.
-const (
-	// Operator is the human or program outside; in tasks and as a recipient it
-	// is written User.
-	Operator  = "operator"
-	Framework = "framework"
-	User      = "user"
-	// LeadID is the short id of the Lead, LeadName its fixed display name.
-	LeadID   = "lead"
-	LeadName = "Lead"
-)
-
 // Key names a conversation: the scope of names, of consistency and of audit.
 type Key struct {
 	// Tenant is a subject token; "main" by default.

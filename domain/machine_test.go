@@ -212,11 +212,11 @@ func (m *machine) lostNode(t *rapid.T) {
 	m.Restart()
 	m.Epoch++
 	if rapid.Bool().Draw(t, "drained before") {
-		for _, w := range domain.OpenRuns(m.State) {
+		for _, w := range domain.Due(m.State) {
 			m.try(&rollcallv1.Command{Kind: &rollcallv1.Command_SuspendRun{SuspendRun: &rollcallv1.SuspendRun{Member: w.Member, Run: w.Run, Reason: "drain"}}})
 		}
 	}
-	for _, w := range domain.OpenRuns(m.State) {
+	for _, w := range domain.Due(m.State) {
 		m.try(&rollcallv1.Command{Kind: &rollcallv1.Command_ResumeRun{ResumeRun: &rollcallv1.ResumeRun{Member: w.Member, Run: w.Run}}})
 	}
 }

@@ -9,6 +9,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// Fixed parties that are not members.
+const (
+	// Operator is the human or program outside; in tasks and as a recipient it
+	// is written User.
+	Operator  = "operator"
+	Framework = "framework"
+	User      = "user"
+	// LeadID is the short id of the Lead, LeadName its fixed display name.
+	LeadID   = "lead"
+	LeadName = "Lead"
+)
+
 // maxName is the longest name of a member, in runes.
 const maxName = 64
 

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"strconv"
 	"strings"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -47,23 +46,3 @@ func emptyBody(b *rollcallv1.Body) bool {
 }
 
 func textBody(s string) *rollcallv1.Body { return &rollcallv1.Body{Text: s} }
-
-// numbered reads the number of an id such as t12.
-func numbered(id, prefix string) (uint64, bool) {
-	digits, ok := strings.CutPrefix(id, prefix)
-	if !ok || digits == "" || digits[0] == '0' || digits[0] == '+' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	return n, err == nil
-}
-
-func nth(prefix string, n uint64) string { return prefix + strconv.FormatUint(n, 10) }
-
-func memberIndex(id string) (int, bool) {
-	if id == LeadID {
-		return 0, true
-	}
-	n, ok := numbered(id, "m")
-	return int(n), ok && n < 1<<31
-}

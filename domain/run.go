@@ -53,7 +53,7 @@ type ending struct {
 
 // failing is the ending of a run that cannot go on.
 func failing(code, detail string) ending {
-	return ending{Reason: rollcallv1.FinishReason_FINISH_REASON_FAILED, Code: code, Detail: cut(clean(detail), 2000)}
+	return ending{Reason: rollcallv1.FinishReason_FINISH_REASON_FAILED, Code: code, Detail: cut(Clean(detail), 2000)}
 }
 
 // finish ends the open run. Mail that no model answered becomes unread again.

@@ -52,7 +52,7 @@ func (d *Decision) perform(m *Member, call Call) (started bool) {
 	}
 	d.emit(&rollcallv1.ToolCallFinished{
 		Run: m.Run.ID, Member: m.ID, Step: m.Run.Step, Call: call.ID, Name: call.Name,
-		Output: textBody(cut(clean(output), maxOutput)), Error: refusal != nil,
+		Output: textBody(cut(Clean(output), maxOutput)), Error: refusal != nil,
 	})
 	return false
 }

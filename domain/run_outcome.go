@@ -53,14 +53,14 @@ func (d *Decision) recordModelFailure(c *rollcallv1.RecordModelFailure) *Refusal
 	}
 	retry := c.GetTransient() && int(m.Run.Failures)+1 < attempts
 	d.emit(&rollcallv1.ModelCallFailed{
-		Run: m.Run.ID, Member: m.ID, Step: c.GetStep(), Attempt: c.GetAttempt(), Code: clean(c.GetCode()),
-		Error: cut(clean(c.GetError()), 2000), Retry: retry, RequestHash: clean(c.GetRequestHash()),
+		Run: m.Run.ID, Member: m.ID, Step: c.GetStep(), Attempt: c.GetAttempt(), Code: Clean(c.GetCode()),
+		Error: cut(Clean(c.GetError()), 2000), Retry: retry, RequestHash: Clean(c.GetRequestHash()),
 	})
 	if retry {
 		d.boundary(m)
 		return nil
 	}
-	d.finish(m, failing(clean(c.GetCode()), c.GetError()))
+	d.finish(m, failing(Clean(c.GetCode()), c.GetError()))
 	return nil
 }
 
@@ -70,6 +70,6 @@ func (d *Decision) failRun(c *rollcallv1.FailRun) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	d.finish(m, failing(cut(clean(c.GetCode()), 100), c.GetError()))
+	d.finish(m, failing(cut(Clean(c.GetCode()), 100), c.GetError()))
 	return nil
 }

@@ -54,8 +54,8 @@ func (d *Decision) recordReply(c *rollcallv1.RecordReply) *Refusal {
 func (d *Decision) reply(m *Member, c *rollcallv1.RecordReply) *rollcallv1.ModelReplied {
 	reply := &rollcallv1.ModelReplied{
 		Run: m.Run.ID, Member: m.ID, Step: c.GetStep(), Attempt: c.GetAttempt(),
-		Text: cleanBody(c.GetText()), Reasoning: cleanBody(c.GetReasoning()), Finish: cut(clean(c.GetFinish()), 100),
-		Usage: d.priced(m, c.GetModel(), c.GetUsage()), RequestHash: clean(c.GetRequestHash()), Model: cut(clean(c.GetModel()), 200),
+		Text: cleanBody(c.GetText()), Reasoning: cleanBody(c.GetReasoning()), Finish: cut(Clean(c.GetFinish()), 100),
+		Usage: d.priced(m, c.GetModel(), c.GetUsage()), RequestHash: Clean(c.GetRequestHash()), Model: cut(Clean(c.GetModel()), 200),
 	}
 	size := 0
 	for _, call := range c.GetCalls() {
@@ -79,14 +79,14 @@ func uniqueCalls(run *Run, step uint32, calls []*rollcallv1.ToolCall) []*rollcal
 	}
 	unique := make([]*rollcallv1.ToolCall, 0, len(calls))
 	for i, call := range calls {
-		id := clean(call.GetId())
+		id := Clean(call.GetId())
 		for n := i + 1; id == "" || used[id] || len(id) > 100; n++ {
 			id = fmt.Sprintf("%s-%d-%d", run.ID, step, n)
 		}
 		used[id] = true
 		unique = append(unique, &rollcallv1.ToolCall{
-			Id: id, Name: cut(clean(call.GetName()), 200), Arguments: clean(call.GetArguments()), ArgumentsBlob: call.GetArgumentsBlob(),
-			Extra: clean(call.GetExtra()),
+			Id: id, Name: cut(Clean(call.GetName()), 200), Arguments: Clean(call.GetArguments()), ArgumentsBlob: call.GetArgumentsBlob(),
+			Extra: Clean(call.GetExtra()),
 		})
 	}
 	return unique

@@ -68,7 +68,7 @@ func (d *Decision) suspendRun(c *rollcallv1.SuspendRun) *Refusal {
 	if m.Run.Suspended || m.Run.Phase == Parked {
 		return nil
 	}
-	reason := cut(clean(c.GetReason()), 200)
+	reason := cut(Clean(c.GetReason()), 200)
 	if reason == suspendedPaused || reason == "" {
 		reason = "let go"
 	}

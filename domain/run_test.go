@@ -251,7 +251,7 @@ func TestResume(t *testing.T) {
 	t.Run("a model call is made again", func(t *testing.T) {
 		k := said(t)
 		k.Restart()
-		mustEqual(t, "open runs", len(domain.OpenRuns(k.State)), 1)
+		mustEqual(t, "open runs", len(domain.Due(k.State)), 1)
 		late := k.Reply("lead", "from the lost node")
 		k.Node, k.Epoch = "n2", 2
 		events := k.Do(resumeRun(k, "lead"))

@@ -65,9 +65,9 @@ func title(what, text string) (string, *Refusal) {
 	return text, nil
 }
 
-// clean makes what a model or a tool said fit for the log. Their words cannot
-// be refused: the call has been made.
-func clean(text string) string {
+// Clean makes what a model or a tool said fit for the log: valid UTF-8
+// without NUL. Their words cannot be refused: the call has been made.
+func Clean(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
 		return text
 	}
@@ -81,7 +81,7 @@ func cleanBody(b *rollcallv1.Body) *rollcallv1.Body {
 	if b.GetText() == "" {
 		return nil
 	}
-	return textBody(clean(b.GetText()))
+	return textBody(Clean(b.GetText()))
 }
 
 // cut shortens text to about n bytes at a rune.

@@ -197,14 +197,9 @@ func (s *Server) storeLongTexts(ctx context.Context, key domain.Key, c *rollcall
 		if err := CheckText("the text", body.GetText(), MaxText); err != nil {
 			return err
 		}
-		if len(body.GetText()) <= eventstore.InlineBody {
-			continue
-		}
-		blob, err := s.cfg.Store.PutBlob(ctx, key, []byte(body.GetText()))
-		if err != nil {
+		if err := eventstore.StoreBody(ctx, s.cfg.Store, key, body); err != nil {
 			return fmt.Errorf("store a text of conversation %s: %w", key.Conversation, err)
 		}
-		body.Text, body.Blob = "", blob
 	}
 	return nil
 }
