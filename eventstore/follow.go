@@ -112,13 +112,26 @@ func (f *follower) drop(c jetstream.Consumer) {
 	}
 }
 
-// LastSeq implements Log.
+// LastSeq implements Log. After damage the stream may remember a higher
+// sequence than that of the last message that it has; nobody can read on to
+// that one.
 func (j *JetStream) LastSeq(ctx context.Context) (uint64, error) {
 	s, err := j.js.Stream(ctx, StreamEvents)
 	if err != nil {
 		return 0, fmt.Errorf("last sequence of the log: %w", err)
 	}
-	return s.CachedInfo().State.LastSeq, nil
+	state := s.CachedInfo().State
+	if state.Msgs == 0 {
+		return 0, nil
+	}
+	if state.NumDeleted == 0 {
+		return state.LastSeq, nil
+	}
+	m, ok, err := j.leaderGet(ctx, StreamEvents, getRequest{LastFor: prefixEvents + ">"})
+	if err != nil || !ok {
+		return 0, err
+	}
+	return m.seq, nil
 }
 
 // Conversations implements Log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -21,7 +22,11 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("provision: %w", err)
 	}
-	for _, want := range Streams(cfg) {
+	wanted := Streams(cfg)
+	if err := complete(ctx, js, wanted); err != nil {
+		return err
+	}
+	for _, want := range wanted {
 		if err := provisionStream(ctx, js, want); err != nil {
 			if r := new(domain.Refusal); errors.As(err, &r) {
 				return err
@@ -30,6 +35,39 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg Config) error {
 		}
 	}
 	return nil
+}
+
+// vital are the streams that hold what was acknowledged and stands nowhere
+// else. The others are made again when they are gone: claims, timers and
+// snapshots come back from the log, dead letters are a courtesy, and a missing
+// body is noticed where it is read.
+var vital = []string{StreamEvents, StreamInbox}
+
+// complete refuses an installation that lost a stream which must not be made
+// again as if it had never been. Streams are made in the order of Streams, so
+// one was there when a later one is; and commits come out of an inbox.
+func complete(ctx context.Context, js jetstream.JetStream, wanted []jetstream.StreamConfig) error {
+	missing, was, commits := "", false, false
+	for _, want := range wanted {
+		s, err := js.Stream(ctx, want.Name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			if missing == "" && slices.Contains(vital, want.Name) {
+				missing = want.Name
+			}
+		case err != nil:
+			return fmt.Errorf("provision: look for stream %s: %w", want.Name, err)
+		default:
+			was = was || missing != ""
+			commits = commits || want.Name == StreamEvents && s.CachedInfo().State.LastSeq > 0
+		}
+	}
+	if missing == "" || !was && !commits {
+		return nil
+	}
+	return domain.Refuse("installation-incomplete", "cannot use the streams of this NATS server",
+		"stream "+missing+" is gone or cannot be opened, and others of the installation are there: a new one would hide what was lost",
+		"restore the data directory from a backup; the lines of nats-server in the node's log say more")
 }
 
 // RaiseEpochs makes the next claim's epoch higher than any in the log, and

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // Metadata of a snapshot's object.
@@ -52,10 +53,11 @@ func (j *JetStream) SaveSnapshot(ctx context.Context, key domain.Key, s Snapshot
 }
 
 // LoadSnapshot implements Snapshots. A snapshot is a cache: whatever is wrong
-// with it is a line in the log and no snapshot.
+// with it is a line in the log and no snapshot. A sound one that was taken
+// later than the log goes says that the log lost its tail.
 func (j *JetStream) LoadSnapshot(ctx context.Context, key domain.Key, evolveVersion uint32) (Snapshot, bool, error) {
 	packed, info, ok, err := j.snapshots().get(ctx, key.String())
-	if err == nil && !ok || info.Metadata[metaEvolve] != "" && info.Metadata[metaEvolve] != strconv.FormatUint(uint64(evolveVersion), 10) {
+	if err == nil && !ok {
 		return Snapshot{}, false, nil
 	}
 	var s Snapshot
@@ -65,6 +67,12 @@ func (j *JetStream) LoadSnapshot(ctx context.Context, key domain.Key, evolveVers
 	if err == nil {
 		ok, err = j.holds(ctx, key, s.Position)
 	}
+	if err == nil && !ok {
+		if err := j.reaches(ctx, key, s.Position.Version); errors.Is(err, ErrTailLost) {
+			return Snapshot{}, false, fmt.Errorf("load the snapshot of %s: %w", key, err)
+		}
+	}
+	ok = ok && s.EvolveVersion == evolveVersion
 	if err != nil && ctx.Err() != nil {
 		return Snapshot{}, false, fmt.Errorf("load the snapshot of %s: %w", key, ctx.Err())
 	}
@@ -95,6 +103,17 @@ func unpackSnapshot(packed []byte, meta map[string]string) (s Snapshot, err erro
 		return s, err
 	}
 	return Snapshot{Position: Position{Version: version, Seq: seq, Hash: hash}, EvolveVersion: uint32(evolve), Data: data}, nil
+}
+
+// reaches checks that the log goes as far as a version that was once read from
+// it. What else is wrong with the log is told where it is read.
+func (j *JetStream) reaches(ctx context.Context, key domain.Key, version uint64) error {
+	s := &search{j: j, ctx: ctx, key: key, subject: EventSubject(key), found: make(map[uint64]*rollcallv1.Commit)}
+	last, _, err := s.lastCommit()
+	if err == nil && last.version < version {
+		err = tailLost(key, last.version, version)
+	}
+	return err
 }
 
 // holds reports whether the log has that version, with that hash, at that place.

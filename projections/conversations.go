@@ -55,20 +55,24 @@ func (r reader) conversations(where string, arg any) ([]Conversation, error) {
 	found := []Conversation{}
 	at := map[int64]int{}
 	err := r.rows(func(rows *sql.Rows) error {
-		var conv, version, opened, updated int64
+		var conv, version, opened, updated, known int64
 		var fault Fault
 		c := Conversation{Members: []Member{}, NeedsOperator: []Need{}}
-		if err := rows.Scan(&conv, &c.Tenant, &c.ID, &c.Name, &c.Contract, &c.Status, &version, &opened, &updated, &fault.Code, &fault.Why); err != nil {
+		if err := rows.Scan(&conv, &c.Tenant, &c.ID, &c.Name, &c.Contract, &c.Status, &version, &opened, &updated, &fault.Code, &fault.Why, &known); err != nil {
 			return err
 		}
 		c.Version, c.Opened, c.Updated = count(version), moment(opened), moment(updated)
-		if fault.Code != "" {
-			c.Status, c.Fault = "quarantined", &fault
+		if c.Fault = tailFault(version, known); fault.Code != "" {
+			c.Fault = &fault
+		}
+		if c.Fault != nil {
+			c.Status = "quarantined"
 		}
 		at[conv] = len(found)
 		found = append(found, c)
 		return nil
-	}, `SELECT c.conv, c.tenant, c.id, c.name, c.contract, c.status, c.version, c.opened, c.updated, c.fault, c.fault_why
+	}, `SELECT c.conv, c.tenant, c.id, c.name, c.contract, c.status, c.version, c.opened, c.updated, c.fault, c.fault_why,
+		coalesce((SELECT t.version FROM tails t, position p WHERE t.tenant = c.tenant AND t.id = c.id AND p.seq >= t.until), 0)
 		FROM conversations c WHERE `+where+` ORDER BY c.conv`, arg)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 
 // schemaVersion is raised with every change of schema.sql and of what its
 // columns mean. The fold's own version counts beside it.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // applicationID marks the file as ours ("RCPJ").
 const applicationID = 0x5243504a
@@ -67,10 +67,15 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if !errors.Is(why, errFresh) {
 		db.log.WarnContext(ctx, "the read models are made again from the log", "because", why)
 	}
+	tails := db.salvage(ctx, why)
 	if err := db.remove(); err != nil {
 		return nil, fmt.Errorf("open read models: %w", err)
 	}
-	if err := db.create(ctx); err != nil {
+	err := db.create(ctx)
+	if err == nil {
+		err = db.transact(ctx, func(tx *sql.Tx) error { return keepTails(ctx, tx, tails) })
+	}
+	if err != nil {
 		_ = db.Close() // the first error is the one to tell
 		return nil, fmt.Errorf("make read models: %w", err)
 	}
@@ -203,6 +208,10 @@ func (db *DB) transact(ctx context.Context, fn func(*sql.Tx) error) error {
 // clear empties the file: the log is not the one that filled it.
 func (db *DB) clear(ctx context.Context) error {
 	err := db.transact(ctx, func(tx *sql.Tx) error {
+		tails, err := readTails(ctx, tx)
+		if err != nil {
+			return err
+		}
 		tables, err := column(ctx, tx, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
 		if err != nil {
 			return err
@@ -212,7 +221,10 @@ func (db *DB) clear(ctx context.Context) error {
 				return err
 			}
 		}
-		return makeTables(ctx, tx)
+		if err := makeTables(ctx, tx); err != nil {
+			return err
+		}
+		return keepTails(ctx, tx, tails)
 	})
 	if err != nil {
 		return fmt.Errorf("empty read models: %w", err)

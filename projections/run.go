@@ -178,7 +178,7 @@ func (db *DB) meet(ctx context.Context, log eventstore.Log) (uint64, error) {
 		return 0, fmt.Errorf("%w: read the position: %w", errFile, err)
 	}
 	if seq == 0 {
-		return 0, nil
+		return 0, db.expect(ctx, log)
 	}
 	last, err := log.LastSeq(ctx)
 	if err != nil {
@@ -207,7 +207,7 @@ func (db *DB) meet(ctx context.Context, log eventstore.Log) (uint64, error) {
 	if err := db.clear(ctx); err != nil {
 		return 0, fmt.Errorf("%w: %w", errFile, err)
 	}
-	return 0, nil
+	return 0, db.expect(ctx, log)
 }
 
 // WaitFor returns when the read models hold the given version of a

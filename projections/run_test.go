@@ -229,16 +229,20 @@ func TestAStrangersMessageIsPassedOver(t *testing.T) {
 }
 
 func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
-	for name, other := range map[string]func(log *memory.Store){
-		"that ends earlier": func(log *memory.Store) { newChain(t, log, "01a", "new") },
-		"of the same length": func(log *memory.Store) {
+	for name, tc := range map[string]struct {
+		other func(log *memory.Store)
+		// lost is how the one that the old log knew is shown.
+		lost string
+	}{
+		"that ends earlier": {func(log *memory.Store) { newChain(t, log, "01a", "new") }, "01a new 1 log-tail-lost"},
+		"of the same length": {func(log *memory.Store) {
 			newChain(t, log, "01a", "new").message("msg1")
-		},
-		"that knows the conversation not": func(log *memory.Store) {
+		}, ""},
+		"that knows the conversation not": {func(log *memory.Store) {
 			c := newChain(t, log, "01b", "new")
 			c.message("msg1")
 			c.message("msg2")
-		},
+		}, "01a old 0 log-tail-lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "views.db")
@@ -252,14 +256,21 @@ func TestAnotherLogIsReadFromItsBeginning(t *testing.T) {
 			stop()
 
 			after := memory.New()
-			other(after)
+			tc.other(after)
 			defer following(t, db, after)()
 			eventually(t, db, "the read models are those of the new log", func() bool {
 				all, err := db.Conversations(t.Context(), "main")
 				if err != nil {
 					t.Fatal(err)
 				}
-				return len(all) == 1 && all[0].Name == "new" && all[0].Version == last(t, after)
+				lost, whole := "", false
+				for _, c := range all {
+					if c.Fault != nil {
+						lost = fmt.Sprintf("%s %s %d %s", c.ID, c.Name, c.Version, c.Fault.Code)
+					}
+					whole = whole || c.Name == "new" && c.Version == last(t, after)
+				}
+				return whole && lost == tc.lost
 			})
 		})
 	}

@@ -14,6 +14,19 @@ CREATE TABLE position (
   hash         BLOB NOT NULL
 ) STRICT;
 
+-- How far conversations went in a log that filled this file before. It stays
+-- when the rest is made again: by it a lost tail is noticed.
+CREATE TABLE IF NOT EXISTS tails (
+  tenant  TEXT NOT NULL,
+  id      TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  -- Where the log ended when it was begun anew: before that is read, nobody can
+  -- say that a conversation is shorter than it was.
+  until   INTEGER NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE conversations (
   conv        INTEGER PRIMARY KEY,
   tenant      TEXT NOT NULL,

@@ -41,7 +41,6 @@ var cacheCases = []Case{
 			"another version":        {Position: eventstore.Position{Version: 1, Seq: pos.Seq, Hash: pos.Hash}, EvolveVersion: 1},
 			"another hash":           {Position: eventstore.Position{Version: 2, Seq: pos.Seq, Hash: foreign.Hash}, EvolveVersion: 1},
 			"another conversation":   {Position: foreign, EvolveVersion: 1},
-			"beyond the log":         {Position: eventstore.Position{Version: 9, Seq: pos.Seq + 1_000_000, Hash: pos.Hash}, EvolveVersion: 1},
 		} {
 			if err := s.SaveSnapshot(t.Context(), key, snap); err != nil {
 				t.Fatal(err)

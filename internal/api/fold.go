@@ -150,6 +150,10 @@ func logError(key domain.Key, err error) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, eventstore.ErrTailLost) {
+		return domain.Refuse("log-tail-lost", "the newest commits of conversation "+key.Conversation+" are gone", err.Error(),
+			"restore the data directory from a backup; docs/storage.md says how to go on without them")
+	}
 	if errors.Is(err, domain.ErrGap) || errors.Is(err, domain.ErrHash) {
 		return domain.Refuse("log-broken", "the log of conversation "+key.Conversation+" cannot be trusted", err.Error(),
 			"rollcall verify says where it breaks; restore the data directory from a backup")

@@ -83,10 +83,7 @@ func (s *Server) mustExist(ctx context.Context, key domain.Key) error {
 	if errors.Is(err, eventstore.ErrNotFound) {
 		return conversationUnknown(key.Conversation)
 	}
-	if err != nil {
-		return fmt.Errorf("look up conversation %s: %w", key.Conversation, err)
-	}
-	return nil
+	return logError(key, err)
 }
 
 // member finds the id of the member that ref means.

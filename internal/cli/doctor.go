@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/natsd"
+	"github.com/rollcall-dev/rollcall/internal/natsd/scrub"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
@@ -45,7 +47,7 @@ found and what to do. It fails (exit 1) when one fails. The model is asked only 
 
 // examine runs the checks side by side; they are shown in this order.
 func (s *session) examine(ctx context.Context, online bool) api.DoctorAnswer {
-	checks := []func(context.Context) []api.Check{s.checkDirectory, s.checkLock, s.checkKey, s.checkNode}
+	checks := []func(context.Context) []api.Check{s.checkDirectory, s.checkDamage, s.checkLock, s.checkKey, s.checkNode}
 	if online {
 		checks = append(checks, s.checkModel)
 	}
@@ -85,6 +87,21 @@ func (s *session) checkDirectory(context.Context) []api.Check {
 	_ = os.Remove(f.Name())
 	if err != nil {
 		return []api.Check{{Name: c.Name, Level: api.Fail, Found: err.Error(), Fix: "free space on its disk, or choose another with ROLLCALL_DATA"}}
+	}
+	return []api.Check{c}
+}
+
+// checkDamage tells of what nodes cut out of the storage and kept beside.
+func (s *session) checkDamage(context.Context) []api.Check {
+	c := api.Check{Name: "damage", Level: api.OK, Found: "none was found when the last node started"}
+	dir := natsd.DamagedDir(s.cfg.Data)
+	all, err := scrub.Known(dir)
+	switch {
+	case err != nil:
+		c.Level, c.Found, c.Fix = api.Fail, err.Error(), "look into "+dir
+	case len(all) > 0:
+		c.Level, c.Found = api.Fail, fmt.Sprintf("%s cut out of the storage; the newest: %s", count(len(all), "damaged place"), all[len(all)-1])
+		c.Fix = "rollcall verify says what is missing; restore a backup; when all is dealt with, move " + dir + " away"
 	}
 	return []api.Check{c}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,7 +96,7 @@ func (s *session) verifyOne(ctx context.Context, c *api.Client, name string) (*a
 		sealed = append(sealed, raw)
 		return nil
 	})
-	if err != nil && api.AsRefusal(err).Code != "log-broken" {
+	if err != nil && !slices.Contains([]string{"log-broken", "log-tail-lost"}, api.AsRefusal(err).Code) {
 		return nil, err
 	}
 	if key.Conversation == "" {

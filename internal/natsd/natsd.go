@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"github.com/rollcall-dev/rollcall/internal/natsd/scrub"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
@@ -76,12 +77,22 @@ const readyTimeout = 2 * time.Minute
 // refusing on a small disk what is never filled; a full disk fails by itself.
 const maxStore = 1 << 40
 
-// Start locks the directory, starts a server in it and waits until it accepts
-// connections. A directory in use is a *domain.Refusal.
+// Start locks the directory, cuts damage out of its streams (package scrub),
+// starts a server in it and waits until it accepts connections. A directory in use is a *domain.Refusal.
 func Start(cfg Config) (*Server, error) {
 	lock, err := LockDir(cfg.Dir)
 	if err != nil {
 		return nil, err
+	}
+	found, err := scrub.Streams(StreamsDir(cfg.Dir), DamagedDir(cfg.Dir))
+	if err != nil {
+		_ = lock.Release()
+		return nil, unusable(cfg.Dir, err)
+	}
+	for _, d := range found {
+		if cfg.Log != nil {
+			cfg.Log.Error("a damaged part of the storage was cut out; what it held is gone", "damage", d.String(), "kept", d.Kept)
+		}
 	}
 	s, err := start(cfg)
 	if err != nil {
@@ -197,6 +208,10 @@ func (s *Server) Shutdown() {
 		_ = s.lock.Release()
 	})
 }
+
+// DamagedDir is where damaged blocks of streams are kept, with an account of
+// what is wrong with them.
+func DamagedDir(dir string) string { return filepath.Join(dir, "damaged") }
 
 // StreamsDir is where the streams of a data directory lie.
 func StreamsDir(dir string) string { return filepath.Join(dir, server.JetStreamStoreDir) }

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/config"
+	"github.com/rollcall-dev/rollcall/projections"
 )
 
 // doctor looks at what only the node can see.
@@ -18,6 +19,7 @@ type doctor struct {
 	node     *Node
 	settings *config.Settings
 	store    *eventstore.JetStream
+	views    *projections.DB
 	nc       *nats.Conn
 }
 
@@ -25,7 +27,7 @@ type doctor struct {
 func (d *doctor) Diagnose(ctx context.Context, _ string) ([]api.Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	checks := []api.Check{d.storage(), d.streams(ctx), d.model(), d.dead(ctx), d.quarantine()}
+	checks := []api.Check{d.storage(), d.streams(ctx), d.log(ctx), d.model(), d.dead(ctx), d.quarantine()}
 	for i := range checks {
 		checks[i].Node = d.node.name
 	}

@@ -103,14 +103,15 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	if err := eventstore.Provision(ctx, nc, storeConfig); err != nil {
 		return err
 	}
-	store, err := eventstore.Open(ctx, nc, storeConfig)
+	log, err := eventstore.Open(ctx, nc, storeConfig)
 	if err != nil {
 		return err
 	}
-	db, err := n.follow(ctx, set.Data, store)
+	db, err := n.follow(ctx, set.Data, log)
 	if err != nil {
 		return err
 	}
+	store := eventstore.Guard(log, db, cfg.Log)
 	feed := api.NewFeed(nc, store, cfg.Log)
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
@@ -123,7 +124,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	service, err := api.Serve(nc, api.Config{
-		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: store, nc: nc},
+		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: log, views: db, nc: nc},
 		Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 		Settings: api.SettingsOf(set.Model, set.BaseURL, set.Key.Reveal(), set.SyncAlways),
 	})

@@ -1,0 +1,248 @@
+// Package scrub looks through the files of a stopped NATS server's streams
+// before the server opens them.
+//
+// The server trusts its files more than they deserve. After a crash it reads
+// each block up to the first record that fails its checksum and cuts off all
+// that follows, without a word: one flipped bit then takes hours of commits of
+// every conversation with it. A compressed block that cannot be unpacked keeps
+// the whole stream from opening. So this package cuts out exactly what is
+// damaged, keeps the damaged block beside, and tells what is gone. What was cut
+// out is a gap to those who read the stream, and they notice gaps.
+//
+// Read next: record.go.
+package scrub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Damage is one place of a block that was cut out.
+type Damage struct {
+	Time   time.Time `json:"time"`
+	Stream string    `json:"stream"`
+	Block  int       `json:"block"`
+	// From and Bytes say where in the content of the block.
+	From  int `json:"from"`
+	Bytes int `json:"bytes"`
+	// After and Before are the sequences of the sound messages around it; 0 at
+	// the block's beginning, and at its end.
+	After  uint64 `json:"after,omitempty"`
+	Before uint64 `json:"before,omitempty"`
+	// Subject is what the first damaged message says.
+	Subject string `json:"subject,omitempty"`
+	// Torn is set at the end of a stream's last block: it may be a message that
+	// was being written when the power went, and that nobody was told is stored.
+	Torn bool `json:"torn,omitempty"`
+	// Kept is the damaged block's copy.
+	Kept string `json:"kept"`
+}
+
+func (d Damage) String() string {
+	where := fmt.Sprintf("after message %d", d.After)
+	if d.Before > 0 {
+		where = fmt.Sprintf("between messages %d and %d", d.After, d.Before)
+	}
+	about := ""
+	if d.Subject != "" {
+		about = " (" + d.Subject + ")"
+	}
+	if d.Bytes == 0 {
+		return fmt.Sprintf("%s: block %d was packed badly; all that it held is there", d.Stream, d.Block)
+	}
+	return fmt.Sprintf("%s: %d bytes in block %d %s%s", d.Stream, d.Bytes, d.Block, where, about)
+}
+
+// Streams looks through every stream below root, cuts out what is damaged, and
+// returns what it was. Damaged blocks are kept in the directory aside, with an
+// account of what is wrong with them. It must hold the lock of the data
+// directory. A directory that is not there is an empty one.
+func Streams(root, aside string) ([]Damage, error) {
+	dirs, err := below(root, "streams", "msgs")
+	if err != nil {
+		return nil, fmt.Errorf("look through the streams: %w", err)
+	}
+	var all []Damage
+	for _, dir := range dirs {
+		names, err := list(dir)
+		if err != nil {
+			return all, fmt.Errorf("look through the streams: %w", err)
+		}
+		last := 0
+		for _, name := range names {
+			last = max(last, number(name))
+		}
+		for _, name := range names {
+			n := number(name)
+			if n == 0 {
+				continue
+			}
+			found, err := block(filepath.Join(dir, name), n, aside, n == last)
+			all = append(all, found...)
+			if err != nil {
+				return all, fmt.Errorf("look through %s: %w", filepath.Join(dir, name), err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// below finds the directories root/*/first/*/second.
+func below(root, first, second string) (found []string, err error) {
+	accounts, err := list(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, account := range accounts {
+		streams, err := list(filepath.Join(root, account, first))
+		if err != nil {
+			return nil, err
+		}
+		for _, stream := range streams {
+			found = append(found, filepath.Join(root, account, first, stream, second))
+		}
+	}
+	return found, nil
+}
+
+// list names what is in a directory; nothing when it is not there, or is none.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, err
+}
+
+// number is that of a block; 0 for a file that is none.
+func number(name string) int {
+	digits, ok := strings.CutSuffix(name, ".blk")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return 0
+	}
+	return n
+}
+
+// block mends one block.
+func block(path string, number int, aside string, last bool) ([]Damage, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	stream := filepath.Base(filepath.Dir(filepath.Dir(path)))
+	read, err := newRecords(stream, number)
+	if err != nil {
+		return nil, err
+	}
+	raw, whole := content(b)
+	gaps, sound := read.gaps(raw)
+	if whole && len(gaps) == 0 {
+		return nil, nil
+	}
+	if len(gaps) == 0 { // only the packing is damaged, or a part is gone altogether
+		gaps = append(gaps, gap{from: len(raw), to: len(raw)})
+	}
+	now := time.Now().UTC()
+	kept := filepath.Join(aside, fmt.Sprintf("%s-%d-%s.blk", stream, number, now.Format("20060102T150405.000000000")))
+	found := make([]Damage, len(gaps))
+	for i, g := range gaps {
+		found[i] = Damage{
+			Time: now, Stream: stream, Block: number, From: g.from, Bytes: g.to - g.from,
+			After: g.after, Before: g.before, Subject: g.subject, Torn: last && g.before == 0, Kept: kept,
+		}
+	}
+	if err := keep(path, kept, found); err != nil {
+		return nil, err
+	}
+	// What the server remembers of the blocks no longer fits.
+	if err := os.Remove(filepath.Join(filepath.Dir(path), "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if sound == 0 && !slices.ContainsFunc(gaps, func(g gap) bool { return g.to-g.from < len(raw) }) {
+		return found, os.Remove(path)
+	}
+	return found, replace(path, without(raw, gaps))
+}
+
+// keep puts the damaged block beside before anything is changed.
+func keep(path, kept string, found []Damage) error {
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
+		return err
+	}
+	account, err := json.MarshalIndent(found, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.Link(path, kept); err != nil { // a file system without links
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := write(kept, b); err != nil {
+			return err
+		}
+	}
+	return write(strings.TrimSuffix(kept, ".blk")+".json", append(account, '\n'))
+}
+
+// replace puts other bytes in the place of a file, in one step.
+func replace(path string, b []byte) error {
+	tmp := path + ".mended"
+	if err := write(tmp, b); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func write(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Known reads the accounts of all damage that was cut out and is still kept, the
+// newest last.
+func Known(aside string) ([]Damage, error) {
+	names, err := list(aside)
+	if err != nil {
+		return nil, err
+	}
+	var all []Damage
+	for _, name := range names {
+		path := filepath.Join(aside, name)
+		if !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return all, err
+		}
+		var found []Damage
+		if err := json.Unmarshal(b, &found); err != nil {
+			return all, fmt.Errorf("read %s: %w", path, err)
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, func(a, b Damage) int { return a.Time.Compare(b.Time) })
+	return all, nil
+}
