@@ -146,8 +146,6 @@ func dataDir(dir string, err error) error {
 // is chosen.
 const defaultModel = "gpt-4o-mini"
 
-func (s *session) scripted() bool { return strings.HasPrefix(s.cfg.Model, "scripted:") }
-
 // needModel completes the model setting, or says that there is none: a team
 // without a model would only fail later.
 func (s *session) needModel() error {

@@ -42,7 +42,7 @@ func (s *session) unpriced(o *rollcallv1.OpenConversation) []string {
 	var names []string
 	for _, a := range o.GetAgents() {
 		name := cmp.Or(a.GetModel(), s.cfg.Model, defaultModel)
-		if strings.HasPrefix(name, "scripted:") {
+		if scriptedModel(name) {
 			name = "scripted" // as the node calls it
 		}
 		if _, ok := s.cfg.Prices[name]; !ok {

@@ -106,12 +106,12 @@ var All = []Setting{
 		Name: "model", Env: "ROLLCALL_MODEL", Flag: "model", About: "default model; scripted:FILE is a script",
 		set: func(s *Settings, v value) error {
 			s.Model = v.text
-			if file, ok := strings.CutPrefix(v.text, "scripted:"); ok {
+			if file, ok := Script(v.text); ok {
 				if file == "" {
 					return errors.New("names no script; write scripted:FILE")
 				}
 				v.text = file
-				s.Model = "scripted:" + v.path()
+				s.Model = scriptPrefix + v.path()
 			}
 			return nil
 		},
@@ -252,3 +252,9 @@ func lookup(env func(string) (string, bool), name string) (string, bool) {
 	v, ok := env(name)
 	return v, ok && v != ""
 }
+
+// scriptPrefix before a file's name makes a script of it.
+const scriptPrefix = "scripted:"
+
+// Script is the file of a model that is a script, which the node serves itself.
+func Script(model string) (file string, ok bool) { return strings.CutPrefix(model, scriptPrefix) }

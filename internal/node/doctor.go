@@ -45,9 +45,10 @@ func (d *doctor) storage() api.Check {
 }
 
 func (d *doctor) model() api.Check {
+	script, isScript := config.Script(d.settings.Model)
 	switch {
-	case strings.HasPrefix(d.settings.Model, "scripted:"):
-		return api.Check{Name: "model", Level: api.OK, Found: "the scripted model of " + strings.TrimPrefix(d.settings.Model, "scripted:")}
+	case isScript:
+		return api.Check{Name: "model", Level: api.OK, Found: "the scripted model of " + script}
 	case d.settings.Model == "":
 		return api.Check{Name: "model", Level: api.Fail, Found: "no model is set", Fix: "set ROLLCALL_MODEL and start the node again"}
 	case !d.settings.Key.Set() && d.settings.BaseURL == "":

@@ -141,7 +141,7 @@ func (n *Node) models(set *config.Settings) (model.Client, string, error) {
 		n.log.Warn("no model is set: conversations can be read, no run will succeed")
 		return noModel{}, "none", nil
 	}
-	path, isScript := strings.CutPrefix(set.Model, "scripted:")
+	path, isScript := config.Script(set.Model)
 	if !isScript {
 		c := model.New(model.Config{BaseURL: set.BaseURL, Key: set.Key.Reveal()})
 		n.onClose(func(context.Context) error { c.Close(); return nil })

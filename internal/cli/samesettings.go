@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
@@ -26,11 +25,11 @@ func (s *session) sameSettings(ctx context.Context, c *api.Client) error {
 	there := info.Settings
 	differs := ""
 	switch {
-	case here.Model != "" && here.Model != there.Model && (s.scripted() || there.Model == "" || strings.HasPrefix(there.Model, "scripted:")):
+	case here.Model != "" && here.Model != there.Model && (s.scripted() || there.Model == "" || scriptedModel(there.Model)):
 		differs = fmt.Sprintf("its model is %s, here it is %s", cmp.Or(there.Model, "none"), here.Model)
 	case here.BaseURL != "" && here.BaseURL != there.BaseURL:
 		differs = fmt.Sprintf("its model server is %s, here it is %s", cmp.Or(there.BaseURL, "the default"), here.BaseURL)
-	case here.KeyMark != "" && here.KeyMark != there.KeyMark && !strings.HasPrefix(there.Model, "scripted:"):
+	case here.KeyMark != "" && here.KeyMark != there.KeyMark && !scriptedModel(there.Model):
 		differs = "it was started with another OPENAI_API_KEY"
 	case s.cfg.Origin("sync") != "default" && here.Sync != there.Sync:
 		differs = fmt.Sprintf("it runs with sync: %s", there.Sync)

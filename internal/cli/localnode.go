@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
-	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
@@ -40,17 +38,4 @@ func holder(process string) string {
 		return "a process"
 	}
 	return process
-}
-
-// checkScript refuses a script that no node could serve, before one is started
-// for it.
-func (s *session) checkScript() error {
-	file, ok := strings.CutPrefix(s.cfg.Model, "scripted:")
-	if !ok {
-		return nil
-	}
-	if _, err := scripted.Load(file); err != nil {
-		return domain.Refuse("script-invalid", "the script of the model cannot be served", err.Error(), "mend the line and column it names, or choose another with --model")
-	}
-	return nil
 }

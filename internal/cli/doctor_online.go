@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model"
 )
 
@@ -23,7 +23,8 @@ func (s *session) checkModel(ctx context.Context) []api.Check {
 			r := api.AsRefusal(err)
 			return []api.Check{{Name: c.Name, Level: api.Fail, Found: r.What + ": " + r.Why + " [" + r.Code + "]", Fix: r.Try}}
 		}
-		c.Found = "a script that can be served: " + strings.TrimPrefix(s.cfg.Model, "scripted:")
+		file, _ := config.Script(s.cfg.Model)
+		c.Found = "a script that can be served: " + file
 		return []api.Check{c}
 	}
 	name := s.cfg.Model

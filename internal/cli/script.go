@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/internal/config"
+	"github.com/rollcall-dev/rollcall/internal/model/scripted"
+)
+
+// scripted reports whether the model of the settings is a script.
+func (s *session) scripted() bool { return scriptedModel(s.cfg.Model) }
+
+func scriptedModel(model string) bool {
+	_, ok := config.Script(model)
+	return ok
+}
+
+// checkScript refuses a script that no node could serve, before one is started
+// for it.
+func (s *session) checkScript() error {
+	file, ok := config.Script(s.cfg.Model)
+	if !ok {
+		return nil
+	}
+	if _, err := scripted.Load(file); err != nil {
+		return domain.Refuse("script-invalid", "the script of the model cannot be served", err.Error(), "mend the line and column it names, or choose another with --model")
+	}
+	return nil
+}
