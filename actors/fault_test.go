@@ -323,7 +323,7 @@ func TestWarmingIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := b.Decide(&rollcallv1.Command{Kind: &rollcallv1.Command_OpenConversation{OpenConversation: &rollcallv1.OpenConversation{Contract: "mailbox"}}}); err != nil {
+			if _, err := b.Decide(&rollcallv1.Command{Id: "open", Kind: &rollcallv1.Command_OpenConversation{OpenConversation: &rollcallv1.OpenConversation{Contract: "mailbox"}}}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.disk.Append(t.Context(), k, eventstore.Position{}, b.Commit()); err != nil {

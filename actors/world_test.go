@@ -162,6 +162,7 @@ type world struct {
 func newWorld(t *testing.T, think func(context.Context, model.Caller, request) (model.Reply, error)) *world {
 	w := &world{t: t, disk: memory.New(), brain: &brain{think: think}, answers: map[string]chan *rollcallv1.Answer{}}
 	t.Cleanup(w.disk.Close)
+	t.Cleanup(w.judge)
 	return w
 }
 

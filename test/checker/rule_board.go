@@ -14,7 +14,7 @@ import (
 // its dependencies demand, no task depends on itself, and a team that was
 // dissolved leaves none open.
 func boards(b *book, say say) watcher {
-	dissolved := map[string]bool{}
+	dissolved, changed := map[string]bool{}, false
 	return watcher{
 		event: func(f fact) {
 			if t := f.GetTeamDissolved(); t != nil {
@@ -24,6 +24,7 @@ func boards(b *book, say say) watcher {
 			if !ok {
 				return
 			}
+			changed = true
 			t := b.tasks[id]
 			if c := f.GetTaskCreated(); c != nil {
 				if t != nil || id == "" {
@@ -45,6 +46,10 @@ func boards(b *book, say say) watcher {
 			}
 		},
 		end: func(*rollcallv1.Commit) {
+			if !changed && len(dissolved) == 0 {
+				return
+			}
+			changed = false
 			for _, id := range slices.Sorted(maps.Keys(b.tasks)) {
 				t := b.tasks[id]
 				if dissolved[t.team] && t.open() {

@@ -57,6 +57,8 @@ type installation struct {
 	door   *door
 	node   *process
 	env    []string
+	// damaged are the rules that the test breaks on purpose.
+	damaged []string
 }
 
 // on is the place for a subtest.
@@ -82,6 +84,7 @@ func newPlace(t *testing.T, script *scripted.Script) *place {
 		if p.node != nil {
 			p.stop()
 		}
+		p.judge()
 	})
 	return p
 }
