@@ -104,7 +104,7 @@ func orphan(t *testing.T, hand string, fault *faulty.Fault) (opened, hits int) {
 	h := hands[hand]
 	began := time.Now()
 	a := <-w.ask(h.do(w))
-	if took := time.Since(began); took > eventstore.LeaseTTL+time.Second { // of the node that is lost
+	if took := time.Since(began); took > eventstore.LeaseTTL+2*time.Second { // the lost node's lease, and a look at it
 		t.Errorf("%s took %s", hand, took)
 	}
 	if open && (a.GetRefusal() != nil || !h.then(w.state())) {
