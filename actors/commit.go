@@ -88,6 +88,7 @@ func (c *conversation) settle(a actor.Context, m *appended) {
 	c.flight = nil
 	switch {
 	case m.err == nil:
+		c.conflicts = 0
 		c.progress(f)
 		c.at = m.recorded.Position()
 		c.state.Committed(m.recorded.Commit)
@@ -99,6 +100,8 @@ func (c *conversation) settle(a actor.Context, m *appended) {
 	default:
 		// Another writer was first: what was decided is void. The queue is
 		// decided again on what the log says.
+		c.conflicts++
+		c.suspended = false // a drain's RunSuspended too
 		c.load()
 	}
 }

@@ -42,6 +42,8 @@ type conversation struct {
 	// counts the members in runtime.warmed.
 	warming bool
 	warm    int64
+	// conflicts counts the appends in a row that another writer forestalled.
+	conflicts int
 	// alone: decide one command a commit, after one was too large.
 	alone    bool
 	draining bool
@@ -161,8 +163,13 @@ func (c *conversation) accept(a actor.Context, it *item) {
 // load rebuilds the state from the snapshot and the log.
 func (c *conversation) load() {
 	c.state = nil
-	ctx, key := c.ctx, c.box.key
+	ctx, key, conflicts := c.ctx, c.box.key, c.conflicts
 	c.steps.Go(func() {
+		if conflicts > 1 {
+			// Who was first is not seen yet, or writes all the time.
+			c.Log.Warn("another writer is first again and again", "conversation", key.String(), "times", conflicts)
+			pause(ctx, min(10*time.Millisecond<<min(conflicts, 10), 2*time.Second))
+		}
 		m := c.fold(ctx, key)
 		if ctx.Err() == nil {
 			c.system.Root.Send(c.self, m)
@@ -244,6 +251,9 @@ func (c *conversation) ready(a actor.Context, m *loaded) {
 }
 
 func (c *conversation) quarantine(err error) {
+	for _, it := range c.box.queue { // whoever asked for it while it was loaded
+		it.redrove = it.redrove || it.command.GetRetryMember() != nil
+	}
 	c.box.quarantine = err
 	c.state = nil
 	c.setAside(c.box.key, err)

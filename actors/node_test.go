@@ -3,17 +3,14 @@ package actors_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
-	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/model"
 	"github.com/rollcall-dev/rollcall/internal/tool"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -131,55 +128,6 @@ func TestRestartRollNoCall(t *testing.T) {
 			t.Errorf("%d model calls by restarting", after-before)
 		}
 	})
-}
-
-// quarantine: a conversation that cannot be loaded is set aside, its messages
-// are held, the others go on, and a retry re-drives it.
-func TestQuarantine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(context.Context, model.Caller, request) (model.Reply, error) { return say("hello"), nil })
-		n, _ := w.node()
-		w.open("hi")
-		w.quiet()
-		w.close(n)
-
-		broken := &brokenLog{Store: w.disk}
-		n = w.on(broken)
-		defer w.close(n)
-		answer := w.ask(post("lead", "are you there?", 0))
-		w.until("set aside", func(*domain.State) bool { return len(n.Quarantined()) == 1 })
-		if err := n.Quarantined()[key]; !errors.Is(err, domain.ErrHash) {
-			t.Errorf("set aside because %v", err)
-		}
-		if w.disk.Pending(key.Partition()) == 0 {
-			t.Error("its message is not held")
-		}
-		if _, quiet := n.Quiet(); !quiet {
-			t.Error("a conversation that is set aside keeps the node busy")
-		}
-		broken.mended.Store(true)
-		w.do(&rollcallv1.Command{Kind: &rollcallv1.Command_RetryMember{RetryMember: &rollcallv1.RetryMember{}}})
-		if a := <-answer; a.GetRefusal() != nil {
-			t.Errorf("after the retry: %v", a)
-		}
-		w.quiet()
-		if len(n.Quarantined()) != 0 || !strings.Contains(w.story(), "are you there?") {
-			t.Error(n.Quarantined(), w.story())
-		}
-	})
-}
-
-// brokenLog tells of a broken hash until it is mended.
-type brokenLog struct {
-	eventstore.Store
-	mended atomic.Bool
-}
-
-func (b *brokenLog) Load(ctx context.Context, k domain.Key, after eventstore.Position, fn func(eventstore.Recorded) error) error {
-	if !b.mended.Load() {
-		return fmt.Errorf("load %s: %w", k, domain.ErrHash)
-	}
-	return b.Store.Load(ctx, k, after, fn)
 }
 
 // A tool that panics fails its run and takes nothing else down; a panic in the

@@ -23,8 +23,8 @@ func (s *Store) Claim(_ context.Context, node string, partition int) (eventstore
 		return eventstore.Lease{}, fmt.Errorf("claim partition %d: held by %s at epoch %d: %w", partition, held.Node, held.Epoch, eventstore.ErrHeld)
 	}
 	s.epoch++
-	held.Lease = eventstore.Lease{Partition: partition, Node: node, Epoch: s.epoch, TTL: eventstore.LeaseTTL}
-	held.until = time.Now().Add(eventstore.LeaseTTL)
+	held.Lease = eventstore.Lease{Partition: partition, Node: node, Epoch: s.epoch, TTL: s.LeaseTTL}
+	held.until = time.Now().Add(s.LeaseTTL)
 	return held.Lease, nil
 }
 
@@ -36,7 +36,7 @@ func (s *Store) Renew(_ context.Context, l eventstore.Lease) error {
 	if held.Lease != l || !time.Now().Before(held.until) {
 		return lost(l)
 	}
-	held.until = time.Now().Add(eventstore.LeaseTTL)
+	held.until = time.Now().Add(s.LeaseTTL)
 	return nil
 }
 

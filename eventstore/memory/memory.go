@@ -18,6 +18,9 @@ import (
 
 // Store implements eventstore.Store. The zero value is not usable; see New.
 type Store struct {
+	// LeaseTTL is how long a lease lasts without renewal. Set it before use.
+	LeaseTTL time.Duration
+
 	mu sync.Mutex
 	// changed is closed and replaced at every append.
 	changed chan struct{}
@@ -45,6 +48,7 @@ var _ eventstore.Store = (*Store)(nil)
 // New returns an empty store.
 func New() *Store {
 	return &Store{
+		LeaseTTL:  eventstore.LeaseTTL,
 		changed:   make(chan struct{}),
 		heads:     make(map[domain.Key]eventstore.Position),
 		snapshots: make(map[domain.Key]eventstore.Snapshot),
