@@ -27,6 +27,10 @@ type Config struct {
 	// LeaseTTL by default. Where no other node can be, a long one spares the
 	// disk and forgives a busy machine.
 	LeaseTTL time.Duration
+	// OnDisk names streams whose messages lie on the server's disk: one that the
+	// server does not know, because its settings are damaged, has them again when
+	// it is made again.
+	OnDisk []string
 	// Log takes what is odd but harmless, such as a corrupt snapshot; nil drops it.
 	Log *slog.Logger
 }

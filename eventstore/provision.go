@@ -23,7 +23,7 @@ func Provision(ctx context.Context, nc *nats.Conn, cfg Config) error {
 		return fmt.Errorf("provision: %w", err)
 	}
 	wanted := Streams(cfg)
-	if err := complete(ctx, js, wanted); err != nil {
+	if err := complete(ctx, js, wanted, cfg.OnDisk); err != nil {
 		return err
 	}
 	for _, want := range wanted {
@@ -46,13 +46,13 @@ var vital = []string{StreamEvents, StreamInbox}
 // complete refuses an installation that lost a stream which must not be made
 // again as if it had never been. Streams are made in the order of Streams, so
 // one was there when a later one is; and commits come out of an inbox.
-func complete(ctx context.Context, js jetstream.JetStream, wanted []jetstream.StreamConfig) error {
+func complete(ctx context.Context, js jetstream.JetStream, wanted []jetstream.StreamConfig, onDisk []string) error {
 	missing, was, commits := "", false, false
 	for _, want := range wanted {
 		s, err := js.Stream(ctx, want.Name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
-			if missing == "" && slices.Contains(vital, want.Name) {
+			if missing == "" && slices.Contains(vital, want.Name) && !slices.Contains(onDisk, want.Name) {
 				missing = want.Name
 			}
 		case err != nil:

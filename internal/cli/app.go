@@ -55,6 +55,8 @@ type Node interface {
 	Address() (url, token string)
 	// Quiet reports since when nothing has been going on; false while work is due.
 	Quiet() (since time.Time, quiet bool)
+	// Failed tells, once, why the node can store nothing any more.
+	Failed() <-chan error
 	// Close drains the node and ends it, or gives up with ctx.
 	Close(ctx context.Context) error
 }

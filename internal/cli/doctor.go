@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,23 @@ func (s *session) checkDirectory(context.Context) []api.Check {
 	if err != nil {
 		return []api.Check{{Name: c.Name, Level: api.Fail, Found: err.Error(), Fix: "free space on its disk, or choose another with ROLLCALL_DATA"}}
 	}
+	if free, ok := freeSpace(s.cfg.Data); ok && free < littleSpace {
+		c.Level, c.Found = api.Warn, fmt.Sprintf("%s, and has %d MiB left", c.Found, free>>20)
+		c.Fix = "free space on its disk before it is full: a node that cannot write ends"
+	}
 	return []api.Check{c}
+}
+
+// littleSpace is so little free space that doctor warns of it.
+const littleSpace = 256 << 20
+
+// freeSpace is what is free to us on the disk of a directory.
+func freeSpace(dir string) (free uint64, ok bool) {
+	var s syscall.Statfs_t
+	if syscall.Statfs(dir, &s) != nil {
+		return 0, false
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize), true //nolint:gosec,unconvert // the types differ by system
 }
 
 // checkDamage tells of what nodes cut out of the storage and kept beside.

@@ -273,10 +273,12 @@ func TestSavedFilesStayBelow(t *testing.T) {
 type fakeNode struct {
 	quiet  func() (time.Time, bool)
 	closed chan struct{}
+	failed chan error
 }
 
 func (n *fakeNode) Address() (string, string) { return "nats://127.0.0.1:1", "token" }
 func (n *fakeNode) Quiet() (time.Time, bool)  { return n.quiet() }
+func (n *fakeNode) Failed() <-chan error      { return n.failed }
 func (n *fakeNode) Close(context.Context) error {
 	close(n.closed)
 	return nil
@@ -331,6 +333,27 @@ func TestUpEndsWhenIdle(t *testing.T) {
 	<-node.closed
 	if asked < 4 {
 		t.Errorf("it ended while work was due: asked %d times", asked)
+	}
+}
+
+// A node that can store nothing any more ends, and says why.
+func TestUpEndsWhenItsStorageFails(t *testing.T) {
+	for _, args := range [][]string{{"up"}, {"up", "--background"}} {
+		c := newConsole(t, args...)
+		node := &fakeNode{
+			closed: make(chan struct{}), failed: make(chan error, 1),
+			quiet: func() (time.Time, bool) { return time.Time{}, false },
+		}
+		node.failed <- domain.Refuse("storage-failed", "nothing can be stored", "no space left on device", "free space")
+		c.StartNode = func(context.Context, NodeConfig) (Node, error) { return node, nil }
+		c.run(t, api.ExitFailed)
+		<-node.closed
+		if !strings.Contains(c.err.String(), "storage-failed") || !strings.Contains(c.err.String(), "free space") {
+			t.Errorf("%q says %s", args, c.err.String())
+		}
+		if _, err := nodefile.Read(c.env["ROLLCALL_DATA"]); !errors.Is(err, nodefile.ErrNone) {
+			t.Errorf("node.json after the end: %v", err)
+		}
 	}
 }
 

@@ -72,7 +72,16 @@ func (s *session) runNode(ctx context.Context, background bool, idle time.Durati
 	} else {
 		s.say("node is up: process %d, data in %s, model %s", os.Getpid(), dir, cmp.Or(s.cfg.Model, "none"))
 	}
-	why := untilIdle(ctx, node, idle)
+	why, failed := untilIdle(ctx, node, idle)
+	if failed != nil {
+		// Nothing more can be set down: what is committed is all there is.
+		log.Error("the node stops", "because", failed)
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = node.Close(stop)
+		_ = nodefile.Remove(dir, os.Getpid())
+		return failed
+	}
 	log.Info("the node stops", "because", why)
 	return errors.Join(nodefile.Remove(dir, os.Getpid()), closeNode(ctx, node))
 }
@@ -86,21 +95,23 @@ type upLine struct {
 }
 
 // untilIdle waits until the node is told to stop, or has been quiet long
-// enough, and says which.
-func untilIdle(ctx context.Context, node Node, idle time.Duration) string {
-	if idle <= 0 {
-		<-ctx.Done()
-		return "it was told to"
+// enough, and says which; or until it fails.
+func untilIdle(ctx context.Context, node Node, idle time.Duration) (why string, failed error) {
+	var look <-chan time.Time
+	if idle > 0 {
+		tick := time.NewTicker(min(idle/4+time.Millisecond, 5*time.Second))
+		defer tick.Stop()
+		look = tick.C
 	}
-	tick := time.NewTicker(min(idle/4+time.Millisecond, 5*time.Second))
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return "it was told to"
-		case <-tick.C:
+			return "it was told to", nil
+		case failed := <-node.Failed():
+			return "", failed
+		case <-look:
 			if since, quiet := node.Quiet(); quiet && time.Since(since) >= idle {
-				return fmt.Sprintf("nothing was going on for %v", idle)
+				return fmt.Sprintf("nothing was going on for %v", idle), nil
 			}
 		}
 	}

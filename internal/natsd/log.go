@@ -3,6 +3,7 @@ package natsd
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 )
 
 // logger turns the server's lines into slog records. What the server calls a
@@ -11,6 +12,8 @@ type logger struct {
 	log *slog.Logger
 	// fatal holds the first line after which the server gives up.
 	fatal chan string
+	// broken holds the first line after which a stream stores nothing any more.
+	broken chan string
 }
 
 func (l *logger) at(emit func(*slog.Logger, string), format string, v []any) {
@@ -27,7 +30,23 @@ func (l *logger) Noticef(format string, v ...any) { l.at(debug, format, v) }
 func (l *logger) Debugf(format string, v ...any)  { l.at(debug, format, v) }
 func (l *logger) Tracef(format string, v ...any)  { l.at(debug, format, v) }
 func (l *logger) Warnf(format string, v ...any)   { l.at(warn, format, v) }
-func (l *logger) Errorf(format string, v ...any)  { l.at(fail, format, v) }
+
+func (l *logger) Errorf(format string, v ...any) {
+	l.at(fail, format, v)
+	if line := fmt.Sprintf(format, v...); stopsStoring(line) {
+		select {
+		case l.broken <- line:
+		default:
+		}
+	}
+}
+
+// stopsStoring reports a line by which the server says that it will write
+// nothing any more until it is started again, to one stream or to all.
+func stopsStoring(line string) bool {
+	return strings.Contains(line, "ritical write error") ||
+		strings.Contains(line, "JetStream") && (strings.Contains(line, "DISABLED") || strings.Contains(line, "disabling"))
+}
 
 func (l *logger) Fatalf(format string, v ...any) {
 	l.at(fail, format, v)

@@ -63,10 +63,11 @@ type Server struct {
 	// URL for clients, with the token; empty when it does not listen.
 	URL string
 
-	token string
-	inner *server.Server
-	lock  *nodefile.Lock
-	stop  sync.Once
+	token  string
+	inner  *server.Server
+	broken chan string
+	lock   *nodefile.Lock
+	stop   sync.Once
 }
 
 // readyTimeout bounds the wait for the server to accept connections: long
@@ -109,7 +110,7 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := &logger{log: cfg.Log, fatal: make(chan string, 1)}
+	log := &logger{log: cfg.Log, fatal: make(chan string, 1), broken: make(chan string, 1)}
 	inner.SetLoggerV2(log, false, false, false)
 	started := make(chan struct{})
 	go func() {
@@ -121,7 +122,7 @@ func start(cfg Config) (*Server, error) {
 		inner.WaitForShutdown()
 		return nil, err
 	}
-	s := &Server{inner: inner, token: cfg.Token}
+	s := &Server{inner: inner, token: cfg.Token, broken: log.broken}
 	if !opts.DontListen {
 		s.URL = clientURL(inner.ClientURL(), cfg.Token)
 	}
@@ -195,6 +196,11 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// Broken gives the server's words when it cannot write: on a full disk, for
+// one. It stores nothing from then on, also when there is space again: it has
+// to be started anew.
+func (s *Server) Broken() <-chan string { return s.broken }
+
 // Reachable reports whether JetStream runs; it does not when its disk is full
 // or broken.
 func (s *Server) Reachable() bool { return s.inner.JetStreamEnabled() }
@@ -212,6 +218,10 @@ func (s *Server) Shutdown() {
 // DamagedDir is where damaged blocks of streams are kept, with an account of
 // what is wrong with them.
 func DamagedDir(dir string) string { return filepath.Join(dir, "damaged") }
+
+// OnDisk names the streams of a data directory whose files are there, whether
+// the server knows them or not.
+func OnDisk(dir string) []string { return scrub.Held(StreamsDir(dir)) }
 
 // StreamsDir is where the streams of a data directory lie.
 func StreamsDir(dir string) string { return filepath.Join(dir, server.JetStreamStoreDir) }

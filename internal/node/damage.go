@@ -4,10 +4,62 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/natsd"
 )
+
+// Failed tells, once, why the node can store nothing any more. Whoever runs it
+// ends it then, and starts it again when the cause is gone: the server does not
+// recover by itself.
+func (n *Node) Failed() <-chan error { return n.failed }
+
+// watch waits for the server to say that it cannot write.
+func (n *Node) watch(server *natsd.Server, dir string) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case why := <-server.Broken():
+			n.failed <- domain.Refuse("storage-failed", "nothing can be stored in "+dir, why,
+				"free space on its disk, or mend it; then start the node again: it goes on from what was acknowledged")
+		case <-ctx.Done():
+		}
+	}()
+	n.onClose(func(context.Context) error { stop(); <-done; return nil })
+}
+
+// wait rests for a while, or less when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// behind tells whether the read models show what the log holds.
+func (d *doctor) behind(ctx context.Context) api.Check {
+	c := api.Check{Name: "read models", Level: api.OK}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	last, err := d.store.LastSeq(ctx)
+	if err == nil {
+		err = d.views.CatchUp(ctx, last)
+	}
+	if err != nil {
+		c.Level, c.Found = api.Fail, "behind the log: ls and show tell the past ("+err.Error()+")"
+		c.Fix = "look at the node's log; rollcall log and verify read the log itself"
+		return c
+	}
+	c.Found = fmt.Sprintf("show all %d messages of the log", last)
+	return c
+}
 
 // log looks for what is gone from the log without reading it: a stream from
 // which nothing can be deleted has no holes, and a conversation has at least

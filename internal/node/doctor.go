@@ -27,7 +27,7 @@ type doctor struct {
 func (d *doctor) Diagnose(ctx context.Context, _ string) ([]api.Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	checks := []api.Check{d.storage(), d.streams(ctx), d.log(ctx), d.model(), d.dead(ctx), d.quarantine()}
+	checks := []api.Check{d.storage(), d.streams(ctx), d.log(ctx), d.behind(ctx), d.model(), d.dead(ctx), d.quarantine()}
 	for i := range checks {
 		checks[i].Node = d.node.name
 	}

@@ -53,6 +53,7 @@ type Node struct {
 	url, token string
 	log        *slog.Logger
 	actors     *actors.Node
+	failed     chan error
 	// undo ends what was started, last first.
 	undo []func(context.Context) error
 }
@@ -62,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{log: cfg.Log}
+	n := &Node{log: cfg.Log, failed: make(chan error, 1)}
 	if err := n.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 	}
@@ -92,6 +93,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	}
 	n.onClose(func(context.Context) error { server.Shutdown(); return nil })
 	n.url = server.URL
+	n.watch(server, set.Data)
 	if n.name, err = lastingName(set.Data); err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	storeConfig := eventstore.Config{LeaseTTL: aloneTTL, Log: cfg.Log}
+	storeConfig := eventstore.Config{LeaseTTL: aloneTTL, OnDisk: natsd.OnDisk(set.Data), Log: cfg.Log}
 	if err := eventstore.Provision(ctx, nc, storeConfig); err != nil {
 		return err
 	}
@@ -175,6 +177,9 @@ func (n *Node) connect(server *natsd.Server) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// viewsPause is how long the read models rest after their file failed.
+const viewsPause = 5 * time.Second
+
 // follow opens the read models and keeps them up with the log.
 func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*projections.DB, error) {
 	views, err := projections.Open(ctx, filepath.Join(dir, "views.db"))
@@ -185,8 +190,11 @@ func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*p
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := views.Run(running, store); err != nil && running.Err() == nil {
-			n.log.Error("the read models stopped: ls and show fall behind until the node restarts", "error", err)
+		for running.Err() == nil {
+			if err := views.Run(running, store); running.Err() == nil {
+				n.log.Error("the read models cannot be written and are tried again: meanwhile ls and show fall behind", "error", err)
+				wait(running, viewsPause)
+			}
 		}
 	}()
 	n.onClose(func(context.Context) error { stop(); <-done; return views.Close() })

@@ -96,6 +96,17 @@ func Streams(root, aside string) ([]Damage, error) {
 	return all, nil
 }
 
+// Held names the streams below root that have a place for messages.
+func Held(root string) (streams []string) {
+	dirs, _ := below(root, "streams", "msgs")
+	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			streams = append(streams, filepath.Base(filepath.Dir(dir)))
+		}
+	}
+	return streams
+}
+
 // below finds the directories root/*/first/*/second.
 func below(root, first, second string) (found []string, err error) {
 	accounts, err := list(root)
