@@ -51,7 +51,7 @@ type conversation struct {
 	suspended, told bool
 	active          bool // counted in runtime.active
 	idleAt          time.Time
-	snapshot        uint64 // version of the last snapshot begun
+	snapshot        uint64 // version of the last snapshot loaded or begun
 }
 
 // crew is a member as its conversation knows it: its actor, and the key of the
@@ -185,10 +185,10 @@ func (c *conversation) fold(ctx context.Context, key domain.Key) (m *loaded) {
 	}()
 	retry := delays(100*time.Millisecond, 5*time.Second)
 	for {
-		state, at, err := Load(ctx, c.Store, key)
+		m, err := rebuild(ctx, c.Store, key)
 		switch {
 		case err == nil:
-			return &loaded{state: state, at: at}
+			return m
 		case ctx.Err() != nil || errors.Is(err, domain.ErrGap) || errors.Is(err, domain.ErrHash) || errors.Is(err, domain.ErrNotCommit):
 			return &loaded{err: err}
 		}
@@ -199,22 +199,27 @@ func (c *conversation) fold(ctx context.Context, key domain.Key) (m *loaded) {
 
 // Load rebuilds a conversation from its snapshot and log, without any effect.
 func Load(ctx context.Context, store eventstore.Store, key domain.Key) (*domain.State, eventstore.Position, error) {
-	state, at := domain.New(key), eventstore.Position{}
+	m, err := rebuild(ctx, store, key)
+	return m.state, m.at, err
+}
+
+func rebuild(ctx context.Context, store eventstore.Store, key domain.Key) (*loaded, error) {
+	m := &loaded{state: domain.New(key)}
 	snap, ok, err := store.LoadSnapshot(ctx, key, domain.EvolveVersion)
 	if err != nil {
-		return nil, at, err
+		return m, err
 	}
 	if ok {
 		if s, err := domain.Unmarshal(snap.Data); err == nil {
-			state, at = s, snap.Position
+			m.state, m.at, m.snapshot = s, snap.Position, snap.Position.Version
 		}
 	}
-	err = store.Load(ctx, key, at, func(r eventstore.Recorded) error {
-		state.Evolve(r.Commit)
-		at = r.Position()
+	err = store.Load(ctx, key, m.at, func(r eventstore.Recorded) error {
+		m.state.Evolve(r.Commit)
+		m.at = r.Position()
 		return nil
 	})
-	return state, at, err
+	return m, err
 }
 
 // ready takes up a loaded state: open runs whose step was lost are resumed. A
@@ -227,7 +232,9 @@ func (c *conversation) ready(a actor.Context, m *loaded) {
 		c.drain(a)
 		return
 	}
-	c.state, c.at, c.snapshot = m.state, m.at, m.at.Version
+	// A long tail behind the snapshot, or a log without one, is not read again
+	// at every start: the next commit, or a rest, saves one.
+	c.state, c.at, c.snapshot = m.state, m.at, m.snapshot
 	var resume []*item
 	taken := c.box.resuming()
 	for _, w := range domain.Due(c.state) {

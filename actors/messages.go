@@ -66,7 +66,9 @@ type (
 	loaded  struct {
 		state *domain.State
 		at    eventstore.Position
-		err   error
+		// snapshot is the version of the snapshot it began from, 0 for none.
+		snapshot uint64
+		err      error
 		// panicked is true when the fold itself crashed.
 		panicked bool
 	}
