@@ -69,8 +69,8 @@ func (b *book) enterRun(f fact) {
 			r.said = true
 		}
 	default:
-		if _, id, ok := f.inRun(); ok && b.runs[id] != nil {
-			b.inside(b.runs[id], f)
+		if r := b.runs[f.run]; f.inside && r != nil {
+			b.inside(r, f)
 		}
 	}
 }

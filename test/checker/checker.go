@@ -136,7 +136,7 @@ func (r *reading) commit(stored Stored, c *rollcallv1.Commit) {
 		}
 	}
 	for i, e := range c.GetEvents() {
-		f := fact{Event: e, version: r.version, index: uint32(i)}
+		f := factOf(e, r.version, i)
 		r.place(f.name())
 		for _, w := range r.watchers {
 			if w.event != nil {

@@ -11,46 +11,42 @@ type fact struct {
 	*rollcallv1.Event
 	version uint64
 	index   uint32
+	// body is the message of the event's kind; nil when there is none.
+	body proto.Message
+	// member and run that an event inside of a run names; inside is false for
+	// others. A RunStarted is not inside.
+	member, run string
+	inside      bool
 }
+
+func factOf(e *rollcallv1.Event, version uint64, index int) fact {
+	f := fact{Event: e, version: version, index: uint32(index)}
+	r := e.ProtoReflect()
+	if field := r.WhichOneof(kinds); field != nil {
+		f.body = r.Get(field).Message().Interface()
+	}
+	switch b := f.body.(type) {
+	case *rollcallv1.RunStarted:
+	case *rollcallv1.LeadReplied:
+		f.member, f.run, f.inside = leadID, b.GetRun(), true
+	case interface {
+		GetRun() string
+		GetMember() string
+	}:
+		f.member, f.run, f.inside = b.GetMember(), b.GetRun(), true
+	}
+	return f
+}
+
+var kinds = (&rollcallv1.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("kind")
 
 // name of the event's kind, such as TaskCreated; empty when this build does not
 // know it.
 func (f fact) name() string {
-	r := f.ProtoReflect()
-	field := r.WhichOneof(r.Descriptor().Oneofs().ByName("kind"))
-	if field == nil {
+	if f.body == nil {
 		return ""
 	}
-	return string(field.Message().Name())
-}
-
-// body is the message of the event's kind; nil when there is none.
-func (f fact) body() proto.Message {
-	r := f.ProtoReflect()
-	field := r.WhichOneof(r.Descriptor().Oneofs().ByName("kind"))
-	if field == nil {
-		return nil
-	}
-	return r.Get(field).Message().Interface()
-}
-
-// inRun is the member and the run that an event inside a run names; ok is false
-// for events that happen outside of runs. A RunStarted is not inside.
-func (f fact) inRun() (member, run string, ok bool) {
-	if f.GetRunStarted() != nil {
-		return "", "", false
-	}
-	if r := f.GetLeadReplied(); r != nil {
-		return leadID, r.GetRun(), true
-	}
-	type inside interface {
-		GetRun() string
-		GetMember() string
-	}
-	if in, is := f.body().(inside); is {
-		return in.GetMember(), in.GetRun(), true
-	}
-	return "", "", false
+	return string(f.body.ProtoReflect().Descriptor().Name())
 }
 
 // taskEvent is the task that an event of the board is about, and who caused it;
@@ -60,11 +56,11 @@ func (f fact) taskEvent() (task, by string, ok bool) {
 		return c.GetTask(), c.GetCreator(), true
 	}
 	type ofTask interface{ GetTask() string }
-	on, is := f.body().(ofTask)
+	on, is := f.body.(ofTask)
 	if !is || f.GetMessageDelivered() != nil {
 		return "", "", false
 	}
-	if caused, is := f.body().(interface{ GetBy() string }); is {
+	if caused, is := f.body.(interface{ GetBy() string }); is {
 		by = caused.GetBy()
 	}
 	return on.GetTask(), by, true

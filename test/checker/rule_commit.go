@@ -39,7 +39,7 @@ func commitIDs(b *book, say say) watcher {
 func headersOf(c *rollcallv1.Commit) map[string]string {
 	var types []string
 	for _, e := range c.GetEvents() {
-		if name := (fact{Event: e}).name(); name != "" && !slices.Contains(types, name) {
+		if name := factOf(e, 0, 0).name(); name != "" && !slices.Contains(types, name) {
 			types = append(types, name)
 		}
 	}

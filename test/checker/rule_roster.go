@@ -85,15 +85,14 @@ func rosters(b *book, say say) watcher {
 // known reports events about a member that nobody added, or that was shut down.
 // That such a member begins or goes on with a run is for other rules to say.
 func known(b *book, say say, f fact) {
-	about, is := f.body().(interface{ GetMember() string })
+	about, is := f.body.(interface{ GetMember() string })
 	if !is {
 		return
 	}
-	_, _, running := f.inRun()
 	switch m := b.members[about.GetMember()]; {
 	case m == nil:
 		say("it is about %q, who is no member", about.GetMember())
-	case m.gone && !running && f.GetRunStarted() == nil:
+	case m.gone && !f.inside && f.GetRunStarted() == nil:
 		say("it is about %v, who was shut down", m)
 	}
 }

@@ -9,8 +9,10 @@ import (
 // in is the open run that an event happens in; nil when there is none: that is
 // for the rule in-open-run to say.
 func (b *book) in(f fact) *run {
-	member, id, ok := f.inRun()
-	if r := b.runs[id]; ok && r != nil && r.open && r.member.id == member {
+	if !f.inside {
+		return nil
+	}
+	if r := b.runs[f.run]; r != nil && r.open && r.member.id == f.member {
 		return r
 	}
 	return nil
@@ -36,8 +38,8 @@ func oneRuns(b *book, say say) watcher {
 // openRuns: what happens in a run happens while it is open, and in its member.
 func openRuns(b *book, say say) watcher {
 	return watcher{event: func(f fact) {
-		if member, id, ok := f.inRun(); ok && b.in(f) == nil {
-			say("it happens in run %s of %s, which is not open", id, member)
+		if f.inside && b.in(f) == nil {
+			say("it happens in run %s of %s, which is not open", f.run, f.member)
 		}
 	}}
 }

@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"reflect"
 	"testing"
 
 	pb "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -289,7 +290,12 @@ func (h *hand) departure() {
 
 func TestSoundLog(t *testing.T) {
 	h := story()
-	for _, f := range checker.Check(h.log(t), h.record) {
+	l := h.log(t)
+	for _, f := range checker.Check(l, h.record) {
 		t.Error(f)
+	}
+	decoded, err := checker.FromCommits(tenant, conversation, h.commits)
+	if err != nil || !reflect.DeepEqual(decoded, l) {
+		t.Errorf("the log of decoded commits is another: %v", err)
 	}
 }
