@@ -50,6 +50,16 @@ var cacheCases = []Case{
 			}
 		}
 	}},
+	{"a snapshot of an earlier fold does not count", func(t *testing.T, s Store) {
+		key := newKey()
+		pos := appendN(t, s, key, eventstore.Position{}, 2)[1].Position()
+		if err := s.SaveSnapshot(t.Context(), key, eventstore.Snapshot{Position: pos, EvolveVersion: 1, Data: []byte("old")}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.LoadSnapshot(t.Context(), key, 2); ok || err != nil {
+			t.Fatalf("counts %v, %v", ok, err)
+		}
+	}},
 	{"blobs", func(t *testing.T, s Store) {
 		key, other := newKey(), newKey()
 		for _, n := range []int{0, 1, 200_000, 3_000_000} {
