@@ -12,7 +12,8 @@ import (
 	"os"
 	"sync"
 
-	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+	"modernc.org/sqlite" // the driver "sqlite", without cgo
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/rollcall-dev/rollcall/domain"
 )
@@ -64,6 +65,9 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open read models: %w", err)
 	}
+	if !worthless(why) {
+		return nil, fmt.Errorf("open read models: %w", why)
+	}
 	if !errors.Is(why, errFresh) {
 		db.log.WarnContext(ctx, "the read models are made again from the log", "because", why)
 	}
@@ -80,6 +84,21 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		return nil, fmt.Errorf("make read models: %w", err)
 	}
 	return db, nil
+}
+
+// worthless reports that a file is not one that this build writes, or is
+// damaged. A disk that is full, or cannot be read, says nothing about the file:
+// it knows how far the logs went, and is not thrown away for that.
+func worthless(why error) bool {
+	broken, ok := errors.AsType[*sqlite.Error](why)
+	if !ok {
+		return true
+	}
+	switch broken.Code() & 0xff { // without what SQLite adds to it
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR:
+		return true
+	}
+	return false
 }
 
 // Close closes the file. End Run first.

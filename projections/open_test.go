@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 )
 
 func TestOpenKeepsItsOwnFile(t *testing.T) {
@@ -86,6 +88,28 @@ func TestOpenRefusesAPlaceThatCannotHoldAFile(t *testing.T) {
 	if db, err := Open(t.Context(), filepath.Join(t.TempDir(), "missing", "views.db")); err == nil {
 		db.Close()
 		t.Error("Open made a file in a folder that does not exist")
+	}
+}
+
+// A full disk is no reason to throw the file away.
+func TestOpenKeepsAFileOnAFullDisk(t *testing.T) {
+	dir, fill := natsdtest.SmallDisk(t, 4<<20)
+	path := filepath.Join(dir, "views.db")
+	db := openAt(t, path)
+	mark(t, db, 7)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	empty := fill()
+	if db, err := Open(t.Context(), path); err == nil {
+		db.Close()
+		t.Fatal("it was opened, and cannot be written")
+	}
+	empty()
+	db = openAt(t, path)
+	defer db.Close()
+	if got := marked(t, db); got != 7 {
+		t.Errorf("the position is %d, want 7: the file was thrown away", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
@@ -68,7 +69,7 @@ func (s *session) spawnNode(ctx context.Context) (*api.Client, error) {
 	logFile := filepath.Join(s.cfg.Data, nodefile.LOG)
 	before := sizeOf(logFile)
 	child, err := s.Spawn(Child{Args: s.upArgs(), Log: logFile, Detached: true})
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOSPC) {
 		return nil, dataDir(s.cfg.Data, err)
 	}
 	if err != nil {

@@ -184,7 +184,8 @@ const viewsPause = 5 * time.Second
 func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*projections.DB, error) {
 	views, err := projections.Open(ctx, filepath.Join(dir, "views.db"))
 	if err != nil {
-		return nil, err
+		return nil, domain.Refuse("data-directory-unusable", "the data directory "+dir+" cannot be used", err.Error(),
+			"free space on its disk and see that it can be read and written, or choose another with --data")
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
