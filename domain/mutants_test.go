@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/domain/domaintest"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -37,4 +38,39 @@ func TestOnlyTheKindWakes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An outcome of what was tried before is not taken for that of what is under
+// way now, in the very same step.
+func TestOutcomesOfWhatWasBeforeAreLate(t *testing.T) {
+	again := func(cmd *rollcallv1.Command) *rollcallv1.Command {
+		return &rollcallv1.Command{Actor: cmd.Actor, Kind: cmd.Kind}
+	}
+	t.Run("a failure", func(t *testing.T) {
+		k := open(t)
+		k.Do(domaintest.Say("", "go"))
+		first := k.ModelFails("lead", "model-down", true)
+		k.Do(first)
+		mustEqual(t, "attempt", k.Member("lead").Run.Attempt, 2)
+		k.Refused("stale-outcome", again(first))
+		mustEqual(t, "attempt", k.Member("lead").Run.Attempt, 2)
+	})
+	t.Run("a reply", func(t *testing.T) {
+		k := open(t)
+		k.Do(domaintest.Say("", "go"))
+		first := k.Reply("lead", "from the first attempt")
+		k.Do(k.ModelFails("lead", "model-down", true))
+		k.Refused("stale-outcome", again(first))
+	})
+	t.Run("a tool's outcome", func(t *testing.T) {
+		k := open(t)
+		k.Do(domaintest.Say("", "go"))
+		k.Do(k.Reply("lead", "", domaintest.Call("deploy", args{"to": "A"}), domaintest.Call("deploy", args{"to": "B"})))
+		first := k.ToolDone("lead", "A is deployed")
+		k.Do(first)
+		k.Refused("stale-outcome", again(first))
+		mustEqual(t, "calls left", len(k.Member("lead").Run.Calls), 1)
+		done := domaintest.Finished(k.Do(k.ToolDone("lead", "B is deployed")))
+		mustEqual(t, "output", done[0].GetOutput().GetText(), "B is deployed")
+	})
 }
