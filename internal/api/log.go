@@ -138,8 +138,11 @@ func (s *Server) page(ctx context.Context, key domain.Key, from uint64, limit ui
 	if errors.Is(err, errEnough) {
 		return true, nil
 	}
-	if err != nil {
-		return false, logError(key, err)
+	if err = logError(key, err); err != nil {
+		if _, refused := errors.AsType[*domain.Refusal](err); refused && taken > 0 {
+			return true, nil // what is sound is handed out; who asks on is told
+		}
+		return false, err
 	}
 	if taken == 0 && from == 1 {
 		return false, conversationUnknown(key.Conversation)

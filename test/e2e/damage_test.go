@@ -36,6 +36,7 @@ func TestStorage(t *testing.T) {
 		{"storage-flipped-bit-in-the-index", flippedIndex},
 		{"storage-torn-tail", tornTail},
 		{"storage-missing-log", missingLog},
+		{"storage-flipped-bit-in-the-inbox", flippedInbox},
 		{"storage-missing-blob", missingBlob},
 		{"storage-replaced-blob", replacedBlob},
 		{"storage-snapshot-of-another-version", otherSnapshots},
@@ -49,15 +50,27 @@ func TestStorage(t *testing.T) {
 	}
 }
 
+// seeded is a source of places to damage; ROLLCALL_SEED makes a run come again.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("ROLLCALL_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("ROLLCALL_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+}
+
 // One bit of one commit of harbor is flipped, anywhere in its record.
 func flippedCommit(t *testing.T, w *worn) {
 	times := 2
-	if n, err := strconv.Atoi(os.Getenv("ROLLCALL_SOAK")); err == nil {
-		times = 20 * n
+	if os.Getenv("ROLLCALL_SOAK") != "" {
+		times = 60
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	r := seeded(t)
 	for i := range times {
 		from := w.killed
 		if i%2 == 1 {
@@ -72,7 +85,8 @@ func flippedCommit(t *testing.T, w *worn) {
 				of = append(of, f)
 			}
 		}
-		f := of[r.IntN(len(of))]
+		sound := r.IntN(len(of))
+		f := of[sound]
 		bit := r.IntN(8 * len(f.raw))
 		t.Logf("bit %d of a record of %d bytes at %d of %d", bit, len(f.raw), f.at, len(raw))
 		raw[f.at+bit/8] ^= 1 << (bit % 8)
@@ -83,6 +97,7 @@ func flippedCommit(t *testing.T, w *worn) {
 			t.Errorf("the node says nothing of it: %s", said)
 		}
 		w.sick(p, []string{"harbor"}, "log-broken", "log-tail-lost")
+		w.readable(p, "harbor", sound)
 		if ill := p.ill(); !strings.Contains(ill, "damage: ") {
 			t.Errorf("doctor says %s", ill)
 		}
@@ -94,9 +109,7 @@ func flippedCommit(t *testing.T, w *worn) {
 // checksums, cursors.
 func flippedIndex(t *testing.T, w *worn) {
 	p := image(t, w.stopped)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	r := seeded(t)
 	flipped := 0
 	err := filepath.WalkDir(natsd.StreamsDir(p.dir), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasSuffix(path, ".blk") {
@@ -148,6 +161,48 @@ func tornTail(t *testing.T, w *worn) {
 			}
 		})
 	}
+}
+
+// A message that was acknowledged to its sender and not yet taken up is damaged.
+// It is gone, which is told with whose it was; those beside it are delivered.
+func flippedInbox(t *testing.T, w *worn) {
+	p := image(t, w.killed)
+	server, err := natsd.Start(natsd.Config{Dir: p.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range wornNames {
+		p.publish(nc, inbox(w.ids[name], "lead", "Left for the morning."))
+	}
+	nc.Close()
+	server.Shutdown()
+	block := lastBlock(t, p.dir, eventstore.StreamInbox)
+	all, raw := frames(t, block)
+	at := -1
+	for _, f := range all {
+		if strings.Contains(f.subject, w.ids["harbor"]) && bytes.Contains(f.raw, []byte("Left for the morning.")) {
+			at = f.at
+		}
+	}
+	if at < 0 {
+		t.Fatal("the message is not in the last block")
+	}
+	raw[at+15] ^= 1
+	overwrite(t, block, raw)
+
+	p.start()
+	c := p.client()
+	for _, name := range []string{"shed", "lake"} {
+		p.until(c, w.ids[name], name+" gets its message", quietAfter(w.versions[name]))
+	}
+	if ill := p.ill(); !strings.Contains(ill, eventstore.StreamInbox) || !strings.Contains(ill, w.ids["harbor"]) {
+		t.Errorf("doctor says %s", ill)
+	}
+	w.wellBut(p, nil)
 }
 
 // The log's block is gone, or the stream altogether.

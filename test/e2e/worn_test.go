@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -170,6 +171,29 @@ func (w *worn) sick(p *place, names []string, codes ...string) {
 	w.wellBut(p, names)
 }
 
+// readable checks that a conversation that is set aside can be read up to its
+// damage: so many commits, and no more.
+func (w *worn) readable(p *place, name string, sound int) {
+	p.t.Helper()
+	s := p.rollcall("log", w.ids[name], "--json")
+	var last struct {
+		Version int `json:"version"`
+	}
+	for line := range strings.Lines(s.out) {
+		if err := json.Unmarshal([]byte(line), &last); err != nil {
+			p.t.Fatalf("log prints %q: %v", line, err)
+		}
+	}
+	if last.Version != sound {
+		p.t.Errorf("log shows %s up to version %d, %d are sound: %s", name, last.Version, sound, s.err)
+	}
+	for _, r := range printed[verified](p, api.ExitFailed, "verify", w.ids[name]).Conversations {
+		if int(r.Version) != sound || int(r.Problems[0].Version) != sound+1 { //nolint:gosec // small
+			p.t.Errorf("verify shows %s up to version %d, %v; %d are sound", name, r.Version, r.Problems, sound)
+		}
+	}
+}
+
 func (w *worn) is(names []string, id string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return w.ids[n] == id })
 }
@@ -216,6 +240,18 @@ func (p *place) notUp(code string, exit int) string {
 }
 
 // files of a data directory's streams.
+
+// lastBlock is the one that the stream was writing to.
+func lastBlock(t *testing.T, dir, stream string) string {
+	t.Helper()
+	first := blockOf(dir, stream)
+	all, err := filepath.Glob(filepath.Join(filepath.Dir(first), "*.blk"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no blocks of %s, %v", stream, err)
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return all[len(all)-1]
+}
 
 func blockOf(dir, stream string) string {
 	return filepath.Join(natsd.StreamsDir(dir), "$G", "streams", stream, "msgs", "1.blk")
