@@ -31,8 +31,9 @@ var points = map[faulty.Point]int{
 const aLongTime = 2 * time.Minute
 
 // crash-everywhere: the story is played once for every durable point of its
-// undisturbed course and every way to crash there; at each point also once with
-// nobody there for a long time, and then with two crashes in one story.
+// undisturbed course and every way to crash there; at half of them, and at every
+// rare one, once more with nobody there for a long time; and then with two
+// crashes in one story.
 func TestCrashEverywhere(t *testing.T) {
 	want, hits := undisturbed(t)
 	if t.Failed() {
@@ -66,7 +67,9 @@ func TestCrashEverywhere(t *testing.T) {
 			for _, how := range faulty.Crashes {
 				crash(t, 0, faulty.Fault{Point: h.Point, N: h.N, How: how})
 			}
-			crash(t, aLongTime, faulty.Fault{Point: h.Point, N: h.N, How: faulty.Crashes[i%len(faulty.Crashes)]})
+			if i%2 == 0 || points[h.Point] < 3 {
+				crash(t, aLongTime, faulty.Fault{Point: h.Point, N: h.N, How: faulty.Crashes[i%len(faulty.Crashes)]})
+			}
 		}
 	})
 	t.Logf("crash-everywhere: %d of %d stories crashed", struck.Load(), plays.Load())
@@ -74,7 +77,7 @@ func TestCrashEverywhere(t *testing.T) {
 		t.Errorf("only %d of %d stories met their crash", struck.Load(), plays.Load())
 	}
 
-	seed, pairs := seed(t), 30
+	seed, pairs := seed(t), 24
 	if os.Getenv("ROLLCALL_SOAK") != "" {
 		pairs = 1000
 	}
