@@ -17,10 +17,11 @@ import (
 // not to what was packed; then the content is what is left.
 func content(b []byte) (raw []byte, whole bool) {
 	at := packedAt(b)
-	if at < 0 || len(b) < at+sumBytes {
+	if at < len(packedMark) || len(b) < at+sumBytes {
 		return b, true
 	}
-	marked := bytes.HasPrefix(b, packedMark) && bytes.HasPrefix(b[at:], s2Magic)
+	_, n := binary.Uvarint(b[len(packedMark):at])
+	marked := bytes.HasPrefix(b, packedMark) && n == at-len(packedMark) && bytes.HasPrefix(b[at:], s2Magic)
 	raw, whole = unpack(b[min(at+len(s2Magic), len(b)-sumBytes) : len(b)-sumBytes])
 	whole = whole && marked
 	return append(raw, b[len(b)-sumBytes:]...), whole

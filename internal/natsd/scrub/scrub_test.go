@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -127,10 +128,16 @@ func held(t *testing.T, dir string) (found []uint64, last uint64) {
 // sweep flips one bit after the other and holds what the server then has.
 func sweep(t *testing.T, tpl string, block, n, cost, times int) {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
 	info, err := os.Stat(blockFile(tpl, block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := rand.Uint64()
+	if text := os.Getenv("ROLLCALL_SEED"); text != "" {
+		seed, err = strconv.ParseUint(text, 10, 64)
+	}
+	t.Logf("ROLLCALL_SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +212,7 @@ func TestFlippedBitsInTheFrame(t *testing.T) {
 				t.Fatal(err)
 			}
 			spoil(t, blockFile(dir, 1), flip(bit))
+			t.Logf("bit %d", bit)
 			if found, _ := held(t, dir); len(found) < tc.n-1 {
 				t.Errorf("bit %d: %d of %d messages are left", bit, len(found), tc.n)
 			}
