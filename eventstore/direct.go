@@ -20,25 +20,32 @@ const (
 // at most a batch of them. It returns how many there were; a replica that lags
 // may have fewer than the leader. There is no consumer behind it.
 func (j *JetStream) directGet(ctx context.Context, stream string, q getRequest, fn func(stored) error) (int, error) {
+	n, _, err := j.directBatch(ctx, stream, q, fn)
+	return n, err
+}
+
+// directBatch is directGet; it also tells how many messages there are behind
+// the batch.
+func (j *JetStream) directBatch(ctx context.Context, stream string, q getRequest, fn func(stored) error) (n int, more uint64, err error) {
 	q.MaxBytes = batchBytes
 	body, err := json.Marshal(q)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	l, err := j.listen()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	reply := l.reply()
 	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, reply, body); err != nil {
 		j.drop(l)
-		return 0, err
+		return 0, 0, err
 	}
-	for n := 0; ; {
+	for {
 		m, err := j.nextMsg(ctx, l.sub)
 		if err != nil {
 			j.drop(l)
-			return n, fmt.Errorf("read from %s: %w", stream, err)
+			return n, 0, fmt.Errorf("read from %s: %w", stream, err)
 		}
 		if m.Subject != reply {
 			continue
@@ -46,7 +53,10 @@ func (j *JetStream) directGet(ctx context.Context, stream string, q getRequest, 
 		s, end, err := parseDirect(m)
 		if end {
 			j.keep(l)
-			return n, err
+			if pending := m.Header.Get("Nats-Num-Pending"); pending != "" && err == nil {
+				more, err = strconv.ParseUint(pending, 10, 64)
+			}
+			return n, more, err
 		}
 		n++
 		if err == nil {
@@ -54,7 +64,7 @@ func (j *JetStream) directGet(ctx context.Context, stream string, q getRequest, 
 		}
 		if err != nil {
 			j.drop(l) // the rest of the batch is still coming
-			return n, err
+			return n, 0, err
 		}
 	}
 }

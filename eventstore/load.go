@@ -13,17 +13,23 @@ import (
 // the leader before the log is called broken.
 func (j *JetStream) Load(ctx context.Context, key domain.Key, after Position, fn func(Recorded) error) error {
 	subject := EventSubject(key)
+	r := &reader{j: j, key: key, subject: subject, version: after.Version, hash: after.Hash, next: after.Seq + 1, fn: fn}
+	if after.Seq == 0 && !j.replicated {
+		// The only copy knows by itself where it ends.
+		if whole, err := r.toEnd(ctx); whole || err != nil && !passing(err) {
+			return err
+		}
+	}
 	last, ok, err := j.last(ctx, subject)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", key, err)
 	}
-	if !ok && after.Seq == 0 {
+	if !ok && r.version == 0 {
 		return nil
 	}
-	if !ok || last < after.Seq {
+	if !ok || last < r.next-1 {
 		return fmt.Errorf("load %s after version %d: the log ends before it: %w", key, after.Version, domain.ErrGap)
 	}
-	r := &reader{j: j, key: key, subject: subject, version: after.Version, hash: after.Hash, next: after.Seq + 1, fn: fn}
 	for r.next <= last {
 		from := r.next
 		_, err := j.directGet(ctx, StreamEvents, getRequest{Seq: r.next, NextFor: subject, Batch: batchMessages}, r.read)
@@ -85,6 +91,20 @@ func (r *reader) read(m stored) error {
 	rec := Recorded{Key: r.key, Seq: m.seq, Commit: c, Raw: m.data}
 	r.j.recent.add(rec)
 	return r.fn(rec)
+}
+
+// toEnd reads batch by batch until there is no more. It is not whole when there
+// is more that does not come: damage, or an answer that was lost.
+func (r *reader) toEnd(ctx context.Context) (whole bool, err error) {
+	for {
+		n, more, err := r.j.directBatch(ctx, StreamEvents, getRequest{Seq: r.next, NextFor: r.subject, Batch: batchMessages}, r.read)
+		if err != nil || n == 0 && more > 0 {
+			return false, err
+		}
+		if more == 0 {
+			return true, nil
+		}
+	}
 }
 
 // fromLeader reads one message from the leader.

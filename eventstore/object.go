@@ -150,6 +150,9 @@ func (b bucket) info(ctx context.Context, name string) (info jetstream.ObjectInf
 	if err != nil && !passing(err) {
 		return info, false, err
 	}
+	if last == nil && err == nil && !b.j.replicated {
+		return info, false, nil // the only copy has none
+	}
 	if last == nil {
 		return b.leaderInfo(ctx, name)
 	}
