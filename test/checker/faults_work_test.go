@@ -143,6 +143,10 @@ var waitFaults = []fault{
 		c := h.commits[7]
 		c.Events = append(c.Events[:3], event(calls("r3", "m2", 2, 1)))
 	}},
+	{"waits", "nobody is left to answer", func(h *hand) {
+		h.until(38)
+		drop[*pb.WaitEnded](h, 38)
+	}},
 	{"waits", "shut down and waiting", func(h *hand) { drop[*pb.WaitEnded](h, 40) }},
 }
 

@@ -11,7 +11,7 @@ import (
 // answer closes a wait: a message that names the question, or any word of the
 // operator to whoever asked him. Otherwise its end is recorded with the reason:
 // cancelled, when the member delivered or was shut down; shutdown, when the
-// member asked was.
+// member asked was: nobody waits on who is gone.
 func waits(b *book, say say) watcher {
 	var given []*rollcallv1.WaitEnded // up: to be explained when the commit ends
 	begins := func(w *rollcallv1.WaitStarted) {
@@ -77,8 +77,12 @@ func waits(b *book, say say) watcher {
 			given = nil
 			for _, m := range b.order {
 				for _, question := range m.waits {
-					if question != nil && b.answered(m, question) {
+					switch asked := b.members[question.awaited()]; {
+					case question == nil:
+					case b.answered(m, question):
 						say("%v still waits on message %s, which was answered", m, question.GetMessage())
+					case asked != nil && asked.gone:
+						say("%v still waits on message %s, and nobody is left to answer: %v was shut down", m, question.GetMessage(), asked)
 					}
 				}
 			}
