@@ -29,6 +29,8 @@ type conversation struct {
 	// state is nil while loading, quarantined or lost.
 	state *domain.State
 	at    eventstore.Position
+	// given is the state to begin with, nil where it is to be loaded.
+	given *loaded
 	// flight is the commit being appended and how many items of the queue it
 	// covers.
 	flight *flight
@@ -114,7 +116,12 @@ func (c *conversation) start(a actor.Context) {
 	if c.box.crashes >= maxCrashes && c.box.quarantine == nil {
 		c.quarantine(fmt.Errorf("crashed %d times in a row", c.box.crashes))
 	}
-	if c.box.quarantine == nil {
+	switch {
+	case c.box.quarantine != nil:
+	case c.given != nil:
+		c.ready(a, c.given)
+		c.given = nil
+	default:
 		c.load()
 	}
 }

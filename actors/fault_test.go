@@ -340,8 +340,13 @@ func TestWarmingIsBounded(t *testing.T) {
 		}
 		defer w.close(n)
 		<-time.After(time.Minute)
-		if got := store.loads.Load(); got != 10 {
-			t.Errorf("%d conversations of one member each were rebuilt, the bound is 10", got)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if all, err := n.Roll(ctx, domain.Key{Tenant: key.Tenant}); err != nil || len(all) != 100 {
+			t.Fatalf("%d answered the roll: %v", len(all), err)
+		}
+		if got := 100 - store.loads.Load(); got != 10 {
+			t.Errorf("%d conversations of one member each were rebuilt before they were asked for, the bound is 10", got)
 		}
 	})
 }

@@ -77,6 +77,11 @@ func (s *shy) Append(ctx context.Context, k domain.Key, after eventstore.Positio
 	return s.Store.Append(ctx, k, after, c)
 }
 
+// Follow fails, so that every conversation is loaded by itself.
+func (*shy) Follow(context.Context, uint64, func(eventstore.Recorded) error, func(uint64, string, error)) error {
+	return errors.New("not to be read whole")
+}
+
 // Elsewhere mail to one who sleeps or is starting was tried twice and then
 // dropped, or died with the start that failed. Here a conversation fails to come
 // up three times while mail for three of its members arrives; afterwards each has

@@ -36,8 +36,12 @@ type (
 		key  domain.Key
 		item *item
 	}
-	// warm: rebuild these conversations in the background.
-	warm struct{ keys []domain.Key }
+	// warm: have these conversations in memory. Those with a state were rebuilt
+	// since the partition was gained; the others are loaded in the background.
+	warm struct {
+		states []*loaded
+		keys   []domain.Key
+	}
 	// dropAll: let go of every conversation at once; done is closed when all
 	// are gone. With drain, open runs are suspended first.
 	dropAll struct {

@@ -38,6 +38,8 @@ type runtime struct {
 	active atomic.Int64
 	// lastBusy is the unix time in nanoseconds when something last happened.
 	lastBusy atomic.Int64
+	// replays rebuilds conversations when partitions are gained.
+	replays *replays
 	// steps counts goroutines of members, loads and appends.
 	steps sync.WaitGroup
 
@@ -66,6 +68,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	rt.busy()
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	rt.replays = newReplays(run, rt)
 	n := &Node{runtime: rt, partitions: map[int]*actor.PID{}, stop: stop}
 	root := rt.system.Root
 	for _, p := range cfg.Partitions {

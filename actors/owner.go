@@ -127,8 +127,22 @@ func (o *owner) receive(session context.Context, r eventstore.Receiver, end func
 }
 
 // warm rebuilds the partition's conversations in the background: the roll is
-// called from actors.
+// called from actors. Where the log is too long to be read whole, and where it
+// is broken, they are loaded one by one.
 func (o *owner) warm(session context.Context) {
+	o.replays.of(session, o.partition, func(got rebuilt) {
+		if got.err == nil {
+			o.system.Root.Send(o.pid, &warm{keys: got.broken, states: got.states})
+			return
+		}
+		if session.Err() == nil && !errors.Is(got.err, errTooLong) {
+			o.Log.Warn("read the log to rebuild conversations", "partition", o.partition, "error", got.err)
+		}
+		o.warmOneByOne(session)
+	})
+}
+
+func (o *owner) warmOneByOne(session context.Context) {
 	keys, err := o.Store.Conversations(session, []int{o.partition})
 	if err != nil {
 		if session.Err() == nil {
@@ -136,9 +150,7 @@ func (o *owner) warm(session context.Context) {
 		}
 		return
 	}
-	if len(keys) > 0 {
-		o.system.Root.Send(o.pid, &warm{keys: keys})
-	}
+	o.system.Root.Send(o.pid, &warm{keys: keys})
 }
 
 // arrive decodes a delivery. What can never be a command is answered or goes

@@ -19,6 +19,9 @@ type partition struct {
 	dropping *dropAll
 	// cold are the conversations still to be rebuilt in the background.
 	cold []domain.Key
+	// touched are the conversations that were made since the partition was
+	// gained, until it is warm: what was read of their logs may be old.
+	touched map[domain.Key]bool
 }
 
 // child is a conversation as its partition knows it.
@@ -41,10 +44,11 @@ func newPartition(rt *runtime, id int) *partition {
 func (p *partition) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *gained:
-		p.lease, p.lost = m.lease, m.lost
+		p.lease, p.lost, p.touched = m.lease, m.lost, map[domain.Key]bool{}
 	case *arrived:
 		p.pass(c, m.key, &deliver{item: m.item})
 	case *warm:
+		p.keep(c, m.states)
 		p.cold = m.keys
 		p.warmUp(c)
 	case *warmedUp:
@@ -89,9 +93,7 @@ func (p *partition) pass(c actor.Context, key domain.Key, message any) {
 	}
 	ch := p.conversations[key]
 	if ch == nil {
-		ch = &child{box: &box{key: key}}
-		p.conversations[key] = ch
-		p.spawn(c, ch)
+		ch = p.add(c, key, nil)
 	}
 	if ch.leaving {
 		ch.waiting = append(ch.waiting, message)
@@ -101,10 +103,42 @@ func (p *partition) pass(c actor.Context, key domain.Key, message any) {
 	c.Send(ch.pid, message)
 }
 
-func (p *partition) spawn(c actor.Context, ch *child) {
+// add makes a conversation's actor, with its state if that was read already.
+func (p *partition) add(c actor.Context, key domain.Key, given *loaded) *child {
+	ch := &child{box: &box{key: key}}
+	p.conversations[key] = ch
+	if p.touched != nil {
+		p.touched[key] = true
+	}
+	p.spawn(c, ch, given)
+	return ch
+}
+
+// keep makes the conversations whose states were just read, up to the bound.
+func (p *partition) keep(c actor.Context, states []*loaded) {
+	touched := p.touched
+	p.touched = nil
+	if p.lost == nil || p.dropping != nil {
+		return
+	}
+	room := int64(p.WarmMembers) - p.warmed.Load()
+	for _, l := range states {
+		if room <= 0 {
+			return
+		}
+		if !touched[l.state.Key] {
+			p.add(c, l.state.Key, l)
+			room -= int64(len(l.state.Members))
+		}
+	}
+}
+
+func (p *partition) spawn(c actor.Context, ch *child, given *loaded) {
 	lease, lost, parent := p.lease, p.lost, c.Self()
 	props := actor.PropsFromProducer(func() actor.Actor {
-		return &conversation{runtime: p.runtime, box: ch.box, lease: lease, lost: lost, parent: parent}
+		first := given
+		given = nil // a later life loads what the log says then
+		return &conversation{runtime: p.runtime, box: ch.box, lease: lease, lost: lost, parent: parent, given: first}
 	}, supervisor(p.Log))
 	pid, err := c.SpawnNamed(props, ch.box.key.String())
 	if err != nil {
@@ -181,7 +215,7 @@ func (p *partition) gone(c actor.Context, pid *actor.PID) {
 			p.finishDrop()
 			return
 		}
-		p.spawn(c, ch)
+		p.spawn(c, ch, nil)
 		for _, m := range waiting {
 			p.pass(c, key, m)
 		}

@@ -34,6 +34,11 @@ func (a *ailing) Load(ctx context.Context, k domain.Key, after eventstore.Positi
 	return a.Store.Load(ctx, k, after, fn)
 }
 
+// Follow fails, so that every conversation is loaded by itself.
+func (*ailing) Follow(context.Context, uint64, func(eventstore.Recorded) error, func(uint64, string, error)) error {
+	return errors.New("not to be read whole")
+}
+
 // damages are the ways in which a conversation cannot be loaded. Each makes of
 // its raw commits those that are read.
 var damages = []struct {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -125,6 +127,7 @@ func (c *conversation) isWarm(a actor.Context) {
 func (n *Node) Roll(ctx context.Context, key domain.Key) ([]Present, error) {
 	keys := []domain.Key{key}
 	if key.Conversation == "" {
+		n.replays.settled(ctx)
 		all, err := n.Store.Conversations(ctx, n.Partitions)
 		if err != nil {
 			return nil, fmt.Errorf("roll: %w", err)
@@ -132,21 +135,49 @@ func (n *Node) Roll(ctx context.Context, key domain.Key) ([]Present, error) {
 		keys = slices.DeleteFunc(all, func(k domain.Key) bool { return k.Tenant != key.Tenant })
 	}
 	n.busy()
-	var out []Present
-	answers := make([]chan []Present, len(keys))
-	for i, k := range keys {
-		answers[i] = make(chan []Present, 1)
-		n.askRoll(k, answers[i])
-	}
-	for i, k := range keys {
-		got, err := n.awaitRoll(ctx, k, answers[i])
-		if err != nil {
-			return out, fmt.Errorf("roll of %s: %w", k, err)
-		}
-		out = append(out, got...)
+	out, err := n.askAll(ctx, keys)
+	if err != nil {
+		return out, err
 	}
 	slices.SortStableFunc(out, func(a, b Present) int { return strings.Compare(a.Conversation, b.Conversation) })
 	return out, nil
+}
+
+// rollAtOnce is how many conversations are asked at a time: those that work
+// must not wait behind thousands that are rebuilt to answer.
+const rollAtOnce = 64
+
+// askAll gives the answers of every conversation, in any order.
+func (n *Node) askAll(ctx context.Context, keys []domain.Key) ([]Present, error) {
+	var out []Present
+	var failed error
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	next := make(chan domain.Key)
+	for range min(rollAtOnce, len(keys)) {
+		asking.Go(func() {
+			for k := range next {
+				answer := make(chan []Present, 1)
+				n.askRoll(k, answer)
+				got, err := n.awaitRoll(ctx, k, answer)
+				mu.Lock()
+				out = append(out, got...)
+				if err != nil && failed == nil {
+					failed = fmt.Errorf("roll of %s: %w", k, err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, k := range keys {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- k
+	}
+	close(next)
+	asking.Wait()
+	return out, cmp.Or(failed, ctx.Err())
 }
 
 func (n *Node) askRoll(k domain.Key, out chan []Present) {

@@ -89,9 +89,16 @@ func (c *Client) Show(ctx context.Context, r ReadRequest) (Detail, error) {
 	return read[Detail](ctx, c, "show", r)
 }
 
-// Roll calls the roll of one conversation, or of all when r names none.
+// Roll calls the roll of one conversation, or of all when r names none. When
+// the node needs longer than one request may take, it is asked again: who was
+// rebuilt to answer is there then.
 func (c *Client) Roll(ctx context.Context, r ReadRequest) (RollAnswer, error) {
-	return read[RollAnswer](ctx, c, "roll", r)
+	for {
+		got, err := read[RollAnswer](ctx, c, "roll", r)
+		if refused, ok := errors.AsType[*domain.Refusal](err); !ok || refused.Code != "timed-out" || ctx.Err() != nil {
+			return got, err
+		}
+	}
 }
 
 // Mail reads messages, the newest ones.
