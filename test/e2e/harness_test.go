@@ -57,6 +57,8 @@ type installation struct {
 	door   *door
 	node   *process
 	env    []string
+	// binary is the program; empty for this one.
+	binary string
 	// damaged are the rules that the test breaks on purpose.
 	damaged []string
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -143,7 +144,7 @@ func document[Answer any](p *place, args ...string) (answer Answer) {
 
 // program is this very binary as rollcall.
 func (p *place) program(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+	cmd := exec.Command(cmp.Or(p.binary, os.Args[0]), args...)
 	cmd.Env = p.env
 	return cmd
 }
