@@ -116,7 +116,7 @@ func TestB08MailWhileTheStartFails(t *testing.T) {
 						w.ask(retryCommand("")) // held with the rest if it crashes again
 					}
 					for _, a := range answers {
-						if r := (<-a).GetRefusal(); r != nil {
+						if r := w.heard(a).GetRefusal(); r != nil {
 							t.Errorf("refused: %v", r)
 						}
 					}
@@ -190,7 +190,7 @@ func TestB09TheReadMarkIsExact(t *testing.T) {
 			}
 		}
 		for _, a := range answers {
-			if r := (<-a).GetRefusal(); r != nil {
+			if r := w.heard(a).GetRefusal(); r != nil {
 				t.Errorf("refused: %v", r)
 			}
 		}

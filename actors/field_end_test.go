@@ -147,7 +147,7 @@ func TestB15ShutdownInEveryPhase(t *testing.T) {
 					if way == "the Lead removes it" && !strings.Contains(e.story(), "thought over") {
 						t.Errorf("its neighbour was stopped too\n%s", e.story())
 					}
-					if refused := (<-e.ask(post("m1", "hello", 0))).GetRefusal(); refused.GetCode() != "member-shut-down" {
+					if refused := e.heard(e.ask(post("m1", "hello", 0))).GetRefusal(); refused.GetCode() != "member-shut-down" {
 						t.Errorf("a word to it is answered %v", refused)
 					}
 				})
@@ -239,7 +239,7 @@ func TestB48InterruptedBeforeTheTool(t *testing.T) {
 				w.ask(post("lead", "wait", rollcallv1.MailMode_MAIL_MODE_QUEUE)) // its commit is stored for 200 ms
 				time.AfterFunc(c.reply, func() { close(gate) })
 				stopped := make(chan *rollcallv1.Answer, 1)
-				time.AfterFunc(c.cancel, func() { stopped <- <-w.ask(interruptCommand("lead")) })
+				time.AfterFunc(c.cancel, func() { stopped <- w.heard(w.ask(interruptCommand("lead"))) })
 				<-time.After(10 * time.Second)
 				if a := <-stopped; a.GetRefusal() != nil {
 					t.Fatalf("the interruption was refused: %v", a)

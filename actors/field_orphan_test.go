@@ -103,7 +103,7 @@ func orphan(t *testing.T, hand string, fault *faulty.Fault) (opened, hits int) {
 	open := s.Member("m1").Run != nil
 	h := hands[hand]
 	began := time.Now()
-	a := <-w.ask(h.do(w))
+	a := w.heard(w.ask(h.do(w)))
 	if took := time.Since(began); took > eventstore.LeaseTTL+2*time.Second { // the lost node's lease, and a look at it
 		t.Errorf("%s took %s", hand, took)
 	}

@@ -214,7 +214,7 @@ func meet(t *testing.T, st status, k kind) {
 		t.Fatal("Worker began while the conversation was paused")
 	}
 	for _, cmd := range k.send {
-		a := <-w.ask(cmd)
+		a := w.heard(w.ask(cmd))
 		if no := a.GetRefusal() != nil; no != (st.refused && cmd == k.send[len(k.send)-1]) {
 			t.Fatalf("it was answered %v", a)
 		}

@@ -70,6 +70,18 @@ func (w *world) publishTo(k domain.Key, cmd *rollcallv1.Command) {
 	}
 }
 
+// heard waits for an answer, but not for ever.
+func (w *world) heard(answer <-chan *rollcallv1.Answer) *rollcallv1.Answer {
+	w.t.Helper()
+	select {
+	case a := <-answer:
+		return a
+	case <-time.After(time.Hour):
+		w.t.Fatalf("no answer\n%s", w.story())
+		return nil
+	}
+}
+
 // strictly holds a request to what the strictest server asks of calls and
 // results: every call is answered, at once, in order, with nothing between.
 func strictly(r model.Request) error {

@@ -59,7 +59,11 @@ func TestB12TheHolderLeaves(t *testing.T) {
 			mustEqual(t, "is told", strings.Contains(strings.Join(texts(k, "m2"), "|"), "Task t2"), true)
 			k.Acts("m2", "task_complete", args{"task_id": "t2", "result": "done"})
 
-			// What it held can be taken by the Lead, and then be completed.
+			// What it held stays with it, unless it is gone for good.
+			if held := k.Task("t3"); name == "removed" && (held.Owner != "" || held.Status != isClaimable) || name != "removed" && held.Owner != "A" {
+				t.Fatalf("t3 is %v, owner %q", held.Status, held.Owner)
+			}
+			// It can be taken by the Lead, and then be completed.
 			k.Rests("lead")
 			k.Do(domaintest.Say("", "give it to B"))
 			k.Acts("lead", "task_update", args{"task_id": "t3", "owner": "B"})
