@@ -20,9 +20,9 @@ func content(b []byte) (raw []byte, whole bool) {
 	if at < len(packedMark) || len(b) < at+sumBytes {
 		return b, true
 	}
-	_, n := binary.Uvarint(b[len(packedMark):at])
+	size, n := binary.Uvarint(b[len(packedMark):at])
 	marked := bytes.HasPrefix(b, packedMark) && n == at-len(packedMark) && bytes.HasPrefix(b[at:], s2Magic)
-	raw, whole = unpack(b[min(at+len(s2Magic), len(b)-sumBytes) : len(b)-sumBytes])
+	raw, whole = unpack(make([]byte, 0, min(size+sumBytes, maxContent)), b[min(at+len(s2Magic), len(b)-sumBytes):len(b)-sumBytes])
 	whole = whole && marked
 	return append(raw, b[len(b)-sumBytes:]...), whole
 }
@@ -54,14 +54,16 @@ const (
 
 	chunkHead = 4
 	chunkSum  = 4
-	// maxChunk is the most that a chunk unpacks to.
-	maxChunk = 4 << 20
+	// maxChunk is the most that a chunk unpacks to, maxContent what a block is
+	// expected to hold at most.
+	maxChunk   = 4 << 20
+	maxContent = 16 << 20
 )
 
-// unpack reads the chunks of an S2 stream and leaves out what cannot be read. A
+// unpack appends what the chunks of an S2 stream hold and leaves out what cannot be read. A
 // chunk whose checksum fails but which can be unpacked is taken: which of its
 // records are damaged is told by their own checksums.
-func unpack(b []byte) (raw []byte, whole bool) {
+func unpack(raw, b []byte) (_ []byte, whole bool) {
 	whole = true
 	for len(b) > 0 {
 		data, size, sound := chunk(b)
