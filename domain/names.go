@@ -21,8 +21,12 @@ const (
 	LeadName = "Lead"
 )
 
-// maxName is the longest name of a member, in runes.
-const maxName = 64
+// maxName is the longest name of a member, in runes. It is at the same time the
+// name of a directory, when files are saved: disks hold maxElement bytes.
+const (
+	maxName    = 64
+	maxElement = 255
+)
 
 // reserved names belong to the fixed parties; nothing may look like one.
 var reserved = map[string]bool{"lead": true, User: true, Operator: true, Framework: true}
@@ -61,6 +65,10 @@ func badName(name string) string {
 		return "it is empty"
 	case n > maxName:
 		return fmt.Sprintf("it has %d characters", n)
+	case len(name) > maxElement:
+		return fmt.Sprintf("it has %d bytes, more than a directory's name can have", len(name))
+	case name == "." || name == "..":
+		return "it means a directory, where the member's files are saved"
 	}
 	for _, r := range name {
 		switch {

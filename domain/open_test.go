@@ -140,12 +140,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %q, want a refusal", name, code)
 		}
 	}
-	for _, name := range []string{"", "  ", "a/b", `a\b`, "a\nb", "a\tb", "a\u202eb", "a\u2028b", "a\u0000b", "a\u200bb", strings.Repeat("ä", 65), "a\xffb"} {
+	for _, name := range []string{"", "  ", "a/b", `a\b`, "a\nb", "a\tb", "a\u202eb", "a\u2028b", "a\u0000b", "a\u200bb", strings.Repeat("ä", 65), "a\xffb", ".", "..", strings.Repeat("😀", 64)} {
 		if code := nameRefusal(t, name); code != "name-invalid" {
 			t.Errorf("%q: %q, want name-invalid", name, code)
 		}
 	}
-	for _, name := range []string{"Backend", "后端", "Zoë", "محمد", "नेहा", "Leader", "user experience", "M1", "m0x", "👩‍💻", strings.Repeat("ä", 64), "a.b-c_d", "Leda"} {
+	for _, name := range []string{"Backend", "后端", "Zoë", "محمد", "नेहा", "Leader", "user experience", "M1", "m0x", "👩‍💻", strings.Repeat("ä", 64), "a.b-c_d", "Leda", "...", strings.Repeat("😀", 63)} {
 		if code := nameRefusal(t, name); code != "" {
 			t.Errorf("%q: refused with %s", name, code)
 		}
