@@ -161,13 +161,10 @@ func (s *Server) target(ctx context.Context, tenant string, req writeRequest) (d
 		return domain.Key{}, err
 	}
 	member := memberField(req.command)
-	if member == nil {
+	if member == nil || *member == "" { // the Lead, or for retry every member
 		return key, s.mustExist(ctx, key)
 	}
 	return key, s.folds.use(ctx, key, 0, func(f *fold) error {
-		if *member == "" {
-			return nil // the Lead, or for retry every member
-		}
 		id, err := f.member(*member)
 		*member = id
 		return err

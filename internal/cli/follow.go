@@ -162,9 +162,11 @@ func (f *following) result(ctx context.Context, ended error) (result, error) {
 	u := f.state.Used
 	r.Usage = resultUsage{Calls: u.Calls, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, Cost: api.Units(u.CostMicros)}
 	if f.answer != nil {
-		// What the user waited for is fetched also after Ctrl-C.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
+		if ended != nil { // what the user waited for is fetched also after Ctrl-C
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+		}
 		text, err := f.client.BodyText(ctx, f.key.Conversation, f.answer)
 		if err != nil {
 			return r, err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,25 +79,49 @@ func (in *input) file(path, name, given string, info fs.FileInfo) error {
 		return err
 	}
 	if info.Size() > api.MaxFile {
-		return domain.Refuse("file-too-large", printable(given)+" is too large for a workspace",
-			fmt.Sprintf("%d MiB, the limit is %d MiB", info.Size()>>20, api.MaxFile>>20), "split it, or give the part that is needed")
+		return inputTooLarge(given, fmt.Sprintf("%d MiB", info.Size()>>20))
 	}
 	if before, ok := in.origin[name]; ok {
 		return domain.Refuse("usage", "two inputs have the same path in the workspace: "+printable(name),
 			printable(before)+" and "+printable(given), "give the directory above both")
 	}
 	in.origin[name] = given
-	in.bytes += info.Size()
-	if len(in.files) >= maxInputFiles || in.bytes > maxInputBytes {
-		return domain.Refuse("input-too-large", "this is more input than a run takes",
-			fmt.Sprintf("the limit is %d files and %d MiB", maxInputFiles, maxInputBytes>>20), "give a smaller directory")
+	if len(in.files) >= maxInputFiles {
+		return inputTooMuch()
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
+	data, err := readInputFile(path)
+	switch {
+	case err != nil:
 		return inputRefused(given, err)
+	case len(data) > api.MaxFile: // it has no size beforehand, or has grown
+		return inputTooLarge(given, fmt.Sprintf("more than %d MiB", api.MaxFile>>20))
+	}
+	in.bytes += int64(len(data))
+	if in.bytes > maxInputBytes {
+		return inputTooMuch()
 	}
 	in.files = append(in.files, inputFile{path: name, data: data})
 	return nil
+}
+
+// readInputFile reads a file, or a pipe, as far as it may be long.
+func readInputFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(f, api.MaxFile+1))
+}
+
+func inputTooMuch() error {
+	return domain.Refuse("input-too-large", "this is more input than a run takes",
+		fmt.Sprintf("the limit is %d files and %d MiB", maxInputFiles, maxInputBytes>>20), "give a smaller directory")
+}
+
+func inputTooLarge(path, size string) error {
+	return domain.Refuse("file-too-large", printable(path)+" is too large for a workspace",
+		fmt.Sprintf("%s, the limit is %d MiB", size, api.MaxFile>>20), "split it, or give the part that is needed")
 }
 
 func inputRefused(path string, err error) error {

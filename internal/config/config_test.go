@@ -305,7 +305,7 @@ func TestLoadTeam(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	big := strings.Repeat("#", maxFile+1)
-	for text, says := range map[string]string{"lead: \xff": "not valid UTF-8", big: "at most 524288", `lead: "a\0"`: "NUL"} {
+	for text, says := range map[string]string{"lead: \xff": "not valid UTF-8", big: "more than the 524288 bytes", `lead: "a\0"`: "NUL"} {
 		if _, err := ParseTeam("team.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.20q gave %v", text, err)
 		}

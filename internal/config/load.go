@@ -110,7 +110,7 @@ func (src *Sources) findFile(s *Settings) ([]byte, error) {
 	}
 	if named != "" {
 		s.File = value{named, src.Dir, src.Home}.path()
-		data, err := os.ReadFile(s.File)
+		data, err := readFile(s.File)
 		if err != nil {
 			return nil, refuse(codeSettings, origin, err.Error(), "name a file that can be read, or leave it out")
 		}
@@ -121,7 +121,7 @@ func (src *Sources) findFile(s *Settings) ([]byte, error) {
 		files = append(files, filepath.Join(dir, "rollcall", fileName))
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		data, err := readFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

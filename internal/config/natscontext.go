@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ func (s *Settings) resolveContext(src Sources) error {
 		return refuse(codeSettings, what, "it is no name of a context", "nats context ls lists them")
 	}
 	file := filepath.Join(dir, name+".json")
-	data, err := os.ReadFile(file)
+	data, err := readFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return refuse(codeSettings, what, "there is no "+file, available(dir, name))
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func DefaultTeam() Team {
 // LoadTeam reads a file of agents (--agents). Errors: *domain.Refusal with the
 // code team-invalid.
 func LoadTeam(file string) (Team, error) {
-	data, err := os.ReadFile(file)
+	data, err := readFile(file)
 	if err != nil {
 		return Team{}, refuse(codeTeam, file, err.Error(), "name a file that can be read")
 	}

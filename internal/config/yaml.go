@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +21,16 @@ import (
 // maxFile is the largest file that is read, in bytes.
 const maxFile = 512 << 10
 
+// readFile reads a file as far as it may be long, whatever the file is.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(f, maxFile+1))
+}
+
 // A document reads one YAML document from its syntax tree, because only the
 // tree knows where each value stands.
 type document struct {
@@ -32,7 +44,7 @@ func open(file string, data []byte) *document {
 	d := &document{problems: problems{file: file}, anchors: map[string]ast.Node{}}
 	switch {
 	case len(data) > maxFile:
-		d.at(nil, fmt.Sprintf("it has %d bytes, at most %d are read", len(data), maxFile), "put long texts into files of their own and give them with --input")
+		d.at(nil, fmt.Sprintf("it has more than the %d bytes that are read", maxFile), "put long texts into files of their own and give them with --input")
 		return d
 	case !utf8.Valid(data):
 		d.at(nil, "it is not valid UTF-8", "save it as UTF-8")

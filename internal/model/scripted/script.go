@@ -70,17 +70,29 @@ func (e *SyntaxError) Error() string {
 // Load reads and checks a script. The error is a *SyntaxError if the file
 // could be read.
 func Load(path string) (*Script, error) {
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("load script: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, maxScript+1))
 	if err != nil {
 		return nil, fmt.Errorf("load script: %w", err)
 	}
 	return Parse(path, data)
 }
 
+// maxScript is the longest script that is read, in bytes: its tree takes many
+// times as much.
+const maxScript = 4 << 20
+
 // Parse checks a script; name is the file's in errors, which are *SyntaxError.
 func Parse(name string, data []byte) (s *Script, err error) {
 	wrong := func(line, column int, format string, args ...any) (*Script, error) {
 		return nil, &SyntaxError{File: name, Line: line, Column: column, Problem: fmt.Sprintf(format, args...)}
+	}
+	if len(data) > maxScript {
+		return wrong(1, 1, "it has more than the %d bytes that are read", maxScript)
 	}
 	// The YAML library has panicked on broken input before.
 	defer func() {
