@@ -35,6 +35,7 @@ func TestStorage(t *testing.T) {
 		{"storage-flipped-bit-in-a-commit", flippedCommit},
 		{"storage-flipped-bit-in-the-index", flippedIndex},
 		{"storage-torn-tail", tornTail},
+		{"storage-missing-block", missingBlock},
 		{"storage-missing-log", missingLog},
 		{"storage-flipped-bit-in-the-inbox", flippedInbox},
 		{"storage-missing-blob", missingBlob},
@@ -105,29 +106,32 @@ func flippedCommit(t *testing.T, w *worn) {
 	}
 }
 
-// A bit is flipped in everything that is no message: indexes, settings, their
-// checksums, cursors.
+// A bit is flipped in what is no message: indexes, settings, their checksums,
+// cursors; of every stream at once, and of the log's alone.
 func flippedIndex(t *testing.T, w *worn) {
-	p := image(t, w.stopped)
 	r := seeded(t)
-	flipped := 0
-	err := filepath.WalkDir(natsd.StreamsDir(p.dir), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasSuffix(path, ".blk") {
-			return err
+	for stream, least := range map[string]int{"": 3 * 7, eventstore.StreamEvents: 3} {
+		p := image(t, w.stopped)
+		flipped := 0
+		err := filepath.WalkDir(filepath.Join(natsd.StreamsDir(p.dir), "$G", "streams", stream), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasSuffix(path, ".blk") {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if err != nil || len(b) == 0 {
+				return err
+			}
+			b[r.IntN(len(b))] ^= 1 << r.IntN(8)
+			flipped++
+			return os.WriteFile(path, b, 0o600) //nolint:gosec // the test's own
+		})
+		if err != nil || flipped < least {
+			t.Fatalf("%d files, %v", flipped, err)
 		}
-		b, err := os.ReadFile(path)
-		if err != nil || len(b) == 0 {
-			return err
-		}
-		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
-		flipped++
-		return os.WriteFile(path, b, 0o600) //nolint:gosec // the test's own
-	})
-	if err != nil || flipped < 3*7 {
-		t.Fatalf("%d files, %v", flipped, err)
+		p.start()
+		w.sick(p, nil)
+		p.stop()
 	}
-	p.start()
-	w.sick(p, nil)
 }
 
 // The end of the log's last block is cut off, at every kind of place.
@@ -203,6 +207,29 @@ func flippedInbox(t *testing.T, w *worn) {
 		t.Errorf("doctor says %s", ill)
 	}
 	w.wellBut(p, nil)
+}
+
+// One of several blocks is gone.
+func missingBlock(t *testing.T, w *worn) {
+	p := image(t, w.killed)
+	first := blockOf(p.dir, eventstore.StreamEvents)
+	all, _ := frames(t, first)
+	blocks := make([][]byte, 3)
+	for i, f := range all {
+		n := 3 * i / len(all)
+		head, headers, body := f.parts()
+		blocks[n] = append(blocks[n], record(t, eventstore.StreamEvents, n+1, head, []byte(f.subject), headers, body)...)
+	}
+	overwrite(t, first, blocks[0])
+	overwrite(t, filepath.Join(filepath.Dir(first), "3.blk"), blocks[2])
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(first), "index.db")); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	w.sick(p, wornNames, "log-broken")
+	if ill := p.ill(); strings.Contains(ill, "damage: ") {
+		t.Errorf("the blocks that are there are sound, and doctor says %s", ill)
+	}
 }
 
 // The log's block is gone, or the stream altogether.
@@ -500,6 +527,7 @@ func clockSetBack(t *testing.T, w *worn) {
 	if at := p.state(c, w.ids["shed"]).Time; time.Until(at) < 50*time.Minute {
 		t.Fatalf("the log ends at %v: that is not ahead", at)
 	}
+	p.warned("log", "set back")
 	was.sick(p, nil)
 	// Its name still tells a command from its repetition.
 	nc := p.nats()
@@ -533,14 +561,9 @@ func ahead(t *testing.T, w *worn, dir, stream string) {
 	last := map[string][]byte{}
 	var out []byte
 	for _, f := range all {
-		head, rest := bytes.Clone(f.raw[:22]), f.raw[22+len(f.subject):len(f.raw)-8]
+		head, headers, rest := f.parts()
 		if at := binary.LittleEndian.Uint64(head[12:]); at > 0 {
 			binary.LittleEndian.PutUint64(head[12:], at+uint64(time.Hour))
-		}
-		var headers []byte
-		if binary.LittleEndian.Uint32(head)&(1<<31) != 0 {
-			n := binary.LittleEndian.Uint32(rest)
-			headers, rest = rest[4:4+n], rest[4+n:]
 		}
 		if c, err := domain.Unseal(rest); err == nil && stream == eventstore.StreamEvents {
 			c.Time = timestamppb.New(c.GetTime().AsTime().Add(time.Hour))
@@ -550,7 +573,7 @@ func ahead(t *testing.T, w *worn, dir, stream string) {
 			}
 			last[f.subject] = c.GetHash()
 		}
-		out = append(out, record(t, stream, head, []byte(f.subject), headers, rest)...)
+		out = append(out, record(t, stream, 1, head, []byte(f.subject), headers, rest)...)
 	}
 	overwrite(t, blockOf(dir, stream), out)
 	for name, id := range w.ids {

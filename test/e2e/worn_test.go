@@ -229,6 +229,17 @@ func (p *place) ill() string {
 	return strings.Join(all, "\n")
 }
 
+// warned checks that doctor warns of something, and fails with nothing.
+func (p *place) warned(name, about string) {
+	p.t.Helper()
+	for _, c := range printed[api.DoctorAnswer](p, 0, "doctor").Checks {
+		if c.Name == name && c.Level == api.Warn && strings.Contains(c.Found, about) && c.Fix != "" {
+			return
+		}
+	}
+	p.t.Errorf("doctor does not warn of %s, %q", name, about)
+}
+
 // notUp checks that a node does not start, and says why.
 func (p *place) notUp(code string, exit int) string {
 	p.t.Helper()
@@ -283,10 +294,10 @@ func frames(t *testing.T, path string) (all []frame, block []byte) {
 	return all, block
 }
 
-// record seals a record anew after a change.
-func record(t *testing.T, stream string, head, subject, headers, body []byte) []byte {
+// record seals a record anew after a change, or for another block.
+func record(t *testing.T, stream string, block int, head, subject, headers, body []byte) []byte {
 	t.Helper()
-	key := sha256.Sum256([]byte(stream + "-1"))
+	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", stream, block))
 	sum, err := highwayhash.New64(key[:])
 	if err != nil {
 		t.Fatal(err)
@@ -304,6 +315,16 @@ func record(t *testing.T, stream string, head, subject, headers, body []byte) []
 		_, _ = sum.Write(part)
 	}
 	return sum.Sum(out)
+}
+
+// parts takes a record apart: what record puts together.
+func (f frame) parts() (head, headers, body []byte) {
+	head, body = slices.Clone(f.raw[:22]), f.raw[22+len(f.subject):len(f.raw)-8]
+	if binary.LittleEndian.Uint32(head)&(1<<31) != 0 {
+		n := binary.LittleEndian.Uint32(body)
+		headers, body = body[4:4+n], body[4+n:]
+	}
+	return head, headers, body
 }
 
 // overwrite replaces a file's content.
