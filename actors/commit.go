@@ -119,8 +119,9 @@ func (c *conversation) progress(f *flight) {
 
 // finish answers what was decided, now that it is durable, and goes on.
 func (c *conversation) finish(a actor.Context, f *flight, commit *rollcallv1.Commit) {
-	c.box.queue = c.box.queue[len(f.decided):]
 	for _, d := range f.decided {
+		// One by one: a crash in an answer must not take the others with it.
+		c.box.queue = c.box.queue[1:]
 		c.answer(d)
 	}
 	c.afterCommit(a)
