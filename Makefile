@@ -68,8 +68,9 @@ verify: ## all that must hold before a change lands (.ci/run)
 	.ci/run
 
 .PHONY: soak
-soak: ## the suite twenty times and five minutes a fuzz target
+soak: ## the suite twenty times, once with many more kills and crashes, and five minutes a fuzz target
 	CGO_ENABLED=1 go test -race -count=20 -timeout 4h ./...
+	ROLLCALL_SOAK=1 CGO_ENABLED=1 go test -race -count=1 -timeout 4h ./...
 	.ci/fuzz 300
 
 .PHONY: vuln
