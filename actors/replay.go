@@ -125,6 +125,7 @@ func (r *replays) run() {
 			f.partitions[c.partition] = &rebuilt{}
 		}
 		err := f.read(r.ctx, r.Store)
+		f.check(r.ctx, r.Store)
 		f.sort()
 		for _, c := range calls {
 			got := f.partitions[c.partition]
@@ -208,6 +209,16 @@ func (f *replayed) add(rec eventstore.Recorded) {
 	if l.err = domain.CheckNext(l.state.Version, l.state.LastHash, rec.Commit); l.err == nil {
 		l.state.Evolve(rec.Commit)
 		l.at = rec.Position()
+	}
+}
+
+// check looks for logs that went further once. What was appended since the
+// reading is one of them too: it is loaded by itself, which tells.
+func (f *replayed) check(ctx context.Context, store eventstore.Store) {
+	for key, l := range f.byKey {
+		if l.err == nil {
+			l.err = eventstore.Reaches(ctx, store, key, l.at.Version)
+		}
 	}
 }
 

@@ -52,6 +52,18 @@ func (g *guarded) Load(ctx context.Context, key domain.Key, after Position, fn f
 	return err
 }
 
+// Reaches checks that a log which was read to a version goes as far as it ever
+// went, for those who read by Follow. A store that is not guarded knows nothing
+// of it.
+func Reaches(ctx context.Context, s Store, key domain.Key, version uint64) error {
+	if g, ok := s.(*guarded); ok {
+		if known := g.tail(ctx, key); version < known {
+			return tailLost(key, version, known)
+		}
+	}
+	return nil
+}
+
 // At implements Log.
 func (g *guarded) At(ctx context.Context, key domain.Key, versions []uint64) (map[uint64]*rollcallv1.Commit, error) {
 	known := g.tail(ctx, key)

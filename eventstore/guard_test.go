@@ -59,6 +59,9 @@ func TestGuard(t *testing.T) {
 			if lost := errors.Is(err, eventstore.ErrTailLost) && errors.Is(err, domain.ErrGap); lost != tc.lost || err != nil && !lost {
 				t.Errorf("load: %v", err)
 			}
+			if err := eventstore.Reaches(t.Context(), g, tc.key, 3); (err != nil) != (tc.known[tc.key] > 3) {
+				t.Errorf("read to version 3: %v", err)
+			}
 			_, err = g.At(t.Context(), tc.key, []uint64{4})
 			if lost := errors.Is(err, eventstore.ErrTailLost); lost != (tc.known[tc.key] >= 4) || !lost && !errors.Is(err, eventstore.ErrNotFound) {
 				t.Errorf("version 4: %v", err)

@@ -144,8 +144,8 @@ type gap struct {
 	subject       string
 }
 
-// gaps finds what is damaged in the content of a block, and tells how many
-// sound messages there are.
+// gaps finds what is damaged in the content of a block, and tells how many sound
+// records there are.
 func (r *records) gaps(b []byte) (found []gap, sound int) {
 	last := uint64(0)
 	open := -1
@@ -163,9 +163,9 @@ func (r *records) gaps(b []byte) (found []gap, sound int) {
 			found[len(found)-1].to = i
 			open = -1
 		}
+		sound++
 		if !rec.dead {
 			last = rec.seq
-			sound++
 			for j := len(found) - 1; j >= 0 && found[j].before == 0; j-- {
 				found[j].before = rec.seq
 			}

@@ -71,11 +71,12 @@ func Streams(root, aside string) ([]Damage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look through the streams: %w", err)
 	}
-	var all []Damage
+	var damaged []*block
+	readable := 0
 	for _, dir := range dirs {
 		names, err := list(dir)
 		if err != nil {
-			return all, fmt.Errorf("look through the streams: %w", err)
+			return nil, fmt.Errorf("look through the streams: %w", err)
 		}
 		last := 0
 		for _, name := range names {
@@ -86,15 +87,33 @@ func Streams(root, aside string) ([]Damage, error) {
 			if n == 0 {
 				continue
 			}
-			found, err := block(filepath.Join(dir, name), n, aside, n == last)
-			all = append(all, found...)
-			if err != nil {
-				return all, fmt.Errorf("look through %s: %w", filepath.Join(dir, name), err)
+			b := &block{path: filepath.Join(dir, name), stream: filepath.Base(filepath.Dir(dir)), number: n, last: n == last}
+			if err := b.examine(); err != nil {
+				return nil, fmt.Errorf("look through %s: %w", b.path, err)
 			}
+			readable += b.records
+			if b.damaged() {
+				damaged = append(damaged, b)
+			}
+		}
+	}
+	if len(damaged) > 0 && readable == 0 {
+		return nil, fmt.Errorf("%s: %w", root, ErrForeign)
+	}
+	var all []Damage
+	for _, b := range damaged {
+		found, err := b.mend(aside)
+		all = append(all, found...)
+		if err != nil {
+			return all, fmt.Errorf("mend %s: %w", b.path, err)
 		}
 	}
 	return all, nil
 }
+
+// ErrForeign: nothing at all can be read. That is no damage to be cut out: it
+// may be another version's way of writing.
+var ErrForeign = errors.New("no message of any stream can be read: another version wrote them, or nothing is left of them")
 
 // Held names the streams below root that have a place for messages.
 func Held(root string) (streams []string) {
@@ -148,45 +167,75 @@ func number(name string) int {
 	return n
 }
 
-// block mends one block.
-func block(path string, number int, aside string, last bool) ([]Damage, error) {
-	b, err := os.ReadFile(path)
+// block is one file of messages.
+type block struct {
+	path, stream string
+	number       int
+	last         bool
+
+	gaps []gap
+	// whole is false when its packing is damaged; empty when nothing but gaps
+	// is in it; records counts what can be read.
+	whole, empty bool
+	records      int
+}
+
+func (b *block) damaged() bool { return !b.whole || len(b.gaps) > 0 }
+
+// examine finds what is damaged, and changes nothing.
+func (b *block) examine() error {
+	raw, whole, err := b.content()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	stream := filepath.Base(filepath.Dir(filepath.Dir(path)))
-	read, err := newRecords(stream, number)
+	read, err := newRecords(b.stream, b.number)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	raw, whole := content(b)
-	gaps, sound := read.gaps(raw)
-	if whole && len(gaps) == 0 {
-		return nil, nil
+	b.whole = whole
+	b.gaps, b.records = read.gaps(raw)
+	b.empty = b.records == 0
+	if !whole && len(b.gaps) == 0 { // only the packing is damaged
+		b.gaps = append(b.gaps, gap{from: len(raw), to: len(raw)})
 	}
-	if len(gaps) == 0 { // only the packing is damaged, or a part is gone altogether
-		gaps = append(gaps, gap{from: len(raw), to: len(raw)})
+	return nil
+}
+
+func (b *block) content() (raw []byte, whole bool, err error) {
+	data, err := os.ReadFile(b.path)
+	if err != nil {
+		return nil, false, err
 	}
+	raw, whole = content(data)
+	return raw, whole, nil
+}
+
+// mend cuts the gaps out.
+func (b *block) mend(aside string) ([]Damage, error) {
 	now := time.Now().UTC()
-	kept := filepath.Join(aside, fmt.Sprintf("%s-%d-%s.blk", stream, number, now.Format("20060102T150405.000000000")))
-	found := make([]Damage, len(gaps))
-	for i, g := range gaps {
+	kept := filepath.Join(aside, fmt.Sprintf("%s-%d-%s.blk", b.stream, b.number, now.Format("20060102T150405.000000000")))
+	found := make([]Damage, len(b.gaps))
+	for i, g := range b.gaps {
 		found[i] = Damage{
-			Time: now, Stream: stream, Block: number, From: g.from, Bytes: g.to - g.from,
-			After: g.after, Before: g.before, Subject: g.subject, Torn: last && g.before == 0, Kept: kept,
+			Time: now, Stream: b.stream, Block: b.number, From: g.from, Bytes: g.to - g.from,
+			After: g.after, Before: g.before, Subject: g.subject, Torn: b.last && g.before == 0, Kept: kept,
 		}
 	}
-	if err := keep(path, kept, found); err != nil {
+	if err := keep(b.path, kept, found); err != nil {
 		return nil, err
 	}
 	// What the server remembers of the blocks no longer fits.
-	if err := os.Remove(filepath.Join(filepath.Dir(path), "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(filepath.Dir(b.path), "index.db")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if sound == 0 && !slices.ContainsFunc(gaps, func(g gap) bool { return g.to-g.from < len(raw) }) {
-		return found, os.Remove(path)
+	if b.empty {
+		return found, os.Remove(b.path)
 	}
-	return found, replace(path, without(raw, gaps))
+	raw, _, err := b.content()
+	if err != nil {
+		return nil, err
+	}
+	return found, replace(b.path, without(raw, b.gaps))
 }
 
 // keep puts the damaged block beside before anything is changed.

@@ -1,6 +1,7 @@
 package scrub_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -352,6 +353,30 @@ func TestSoundStreams(t *testing.T) {
 				t.Errorf("%v, killed %v: %v, %v", compression, killed, found, err)
 			}
 		}
+	}
+}
+
+// What cannot be read at all is not cut out: it may be whole, and another
+// version's.
+func TestForeign(t *testing.T) {
+	dir := filled(t, 5, 100, jetstream.NoCompression, true)
+	var before []byte
+	spoil(t, blockFile(dir, 1), func(b []byte) []byte {
+		for i := range b {
+			b[i] ^= 0x55
+		}
+		before = slices.Clone(b)
+		return b
+	})
+	if found, err := scrub.Streams(natsd.StreamsDir(dir), natsd.DamagedDir(dir)); !errors.Is(err, scrub.ErrForeign) || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if after, err := os.ReadFile(blockFile(dir, 1)); err != nil || !slices.Equal(before, after) {
+		t.Errorf("the block was changed: %v", err)
+	}
+	if s, err := natsd.Start(natsd.Config{Dir: dir}); err == nil {
+		s.Shutdown()
+		t.Error("a server was started on it")
 	}
 }
 
