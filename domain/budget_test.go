@@ -218,3 +218,16 @@ func TestTimers(t *testing.T) {
 	mustEqual(t, "events", domaintest.Names(b.Commit().GetEvents()), "TimerFired MessageDelivered AgentBound RunStarted ModelCallStarted")
 	mustEqual(t, "armed", len(domain.ArmedTimers(k.State)), 0)
 }
+
+// To lift a limit lets those go on whom it stopped, like to raise it.
+func TestBudgetLifted(t *testing.T) {
+	for what, to := range map[string]*rollcallv1.Budget{"raised": {Tokens: 1000}, "lifted": {}} {
+		k := budgeted(t, &rollcallv1.Budget{Tokens: 200}, nil)
+		k.Acts("lead", "task_list", args{})
+		k.Do(domaintest.SayMode("", "and this", rollcallv1.MailMode_MAIL_MODE_STEER))
+		k.Events("lead", domaintest.Call("task_list", args{}))
+		mustEqual(t, what+": stopped", k.Member("lead").Held, true)
+		k.Do(raise(to))
+		mustEqual(t, what, k.Member("lead").Status, isWorking)
+	}
+}

@@ -59,7 +59,8 @@ func (s *State) messageDelivered(e *rollcallv1.MessageDelivered, at Place) {
 	}
 	if e.GetAbout() != "" {
 		for w := range s.questions(e.GetAbout()) {
-			w.Told = true
+			w.Told = w.Told || e.GetTo() == LeadID
+			w.Heard = w.Heard || e.GetTo() != LeadID // the Lead asks no question that it waits for
 		}
 	}
 	if from := s.Member(e.GetFrom()); from != nil && from.Run != nil && e.GetWaitForReply() {

@@ -89,7 +89,6 @@ func (s *State) budgetRaised(e *rollcallv1.BudgetRaised) {
 	raised := budgetOf(e.GetBudget())
 	if raised == (Budget{}) { // no limit any more
 		s.Budget = raised
-		return
 	}
 	if raised.Tokens > 0 {
 		s.Budget.Tokens = raised.Tokens

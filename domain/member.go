@@ -71,8 +71,10 @@ type Wait struct {
 	Since   time.Time
 	// Read is true once the member asked has consumed the question.
 	Read bool `json:",omitempty"`
-	// Told is true once somebody was told that no answer is in sight.
-	Told bool `json:",omitempty"`
+	// Told is true once the Lead was told that no answer is in sight, Heard once
+	// the one who asked was.
+	Told  bool `json:",omitempty"`
+	Heard bool `json:",omitempty"`
 }
 
 // Phase says what an open run is doing.

@@ -8,7 +8,7 @@ import (
 
 // EvolveVersion is the version of the fold. A snapshot made by another version
 // does not count.
-const EvolveVersion uint32 = 2
+const EvolveVersion uint32 = 3
 
 // State is a conversation at one version: plain data, changed only by events.
 // It belongs to one goroutine at a time. It holds no long text: bodies stay in

@@ -34,19 +34,22 @@ func (d *Decision) endWaits(m *Member, reason string) {
 // tellWaiters looks at each question that no answer is in sight for. The one
 // who asked is told when the member asked failed or is gone; the Lead is told
 // when that member was interrupted by hand or ran out of its budget, when it has
-// read the question and rests without an answer, or waits in a circle. Once each.
+// read the question and rests without an answer, or waits in a circle. Each is
+// told once.
 func (d *Decision) tellWaiters() {
 	s := d.State()
 	for _, m := range s.Members {
 		for _, w := range cloneWaits(m.Waits) {
 			asked := s.Member(w.Awaited)
 			switch {
-			case w.Told || asked == nil:
+			case asked == nil:
 			case !asked.Alive():
 				d.emit(&rollcallv1.WaitEnded{Member: m.ID, Message: w.Message, Reason: waitShutdown})
 				d.alert(m, w, "nobody-left", goneNote(w, asked))
+			case w.Heard:
 			case asked.failed():
 				d.alert(m, w, "nobody-left", failedNote(w, asked))
+			case w.Told:
 			case asked.Held && s.leadCanHelp(asked):
 				d.alert(s.Lead(), w, "unanswered", heldNote(m, w, asked))
 			case w.Read && !s.mayAnswer(asked, map[string]bool{m.ID: true}):

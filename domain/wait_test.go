@@ -193,3 +193,31 @@ func TestNobodyLeft(t *testing.T) {
 		}
 	})
 }
+
+// That the Lead was told first does not keep the one who asks asleep when the
+// member asked is lost afterwards.
+func TestNobodyLeftAfterTheLeadWasTold(t *testing.T) {
+	told := func(t *testing.T) *domaintest.Kit {
+		k := asking(t)
+		if events := k.Ends("m2", "hm"); len(domaintest.Delivered(events, "lead")) == 0 {
+			t.Fatal("the Lead was not told")
+		}
+		return k
+	}
+	t.Run("removed", func(t *testing.T) {
+		k := told(t)
+		events := k.Events("lead", domaintest.Call("team_member_remove", args{"name": "B"}))
+		mustEqual(t, "waits ended", domaintest.Count(events, "WaitEnded"), 1)
+		mustEqual(t, "A", k.Member("m1").Status, isWorking)
+		mustContain(t, "A reads", strings.Join(texts(k, "m1"), "|"), "Nobody is left")
+	})
+	t.Run("failed", func(t *testing.T) {
+		k := told(t)
+		k.Do(domaintest.Say("m2", "try"))
+		k.Do(k.ModelFails("m2", "model-refused", false))
+		mustEqual(t, "A", k.Member("m1").Status, isWorking)
+		mustContain(t, "A reads", strings.Join(texts(k, "m1"), "|"), "Nobody answers your question")
+		k.Ends("m1", "I wait on")
+		mustEqual(t, "and sleeps on", k.Member("m1").Status, isWaiting)
+	})
+}
