@@ -33,7 +33,11 @@ cases: ## run the acceptance cases of test/cases.txt and say where each is prove
 	go run ./test/cases/run
 
 .PHONY: bench
-bench: ## all benchmarks, once
+bench: ## what the core costs, beside bare JetStream (BENCH='-w w1a,w5 -sync always' for a part)
+	go run ./test/bench $(BENCH)
+
+.PHONY: bench/go
+bench/go: ## the benchmarks of single packages, once
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: fuzz
