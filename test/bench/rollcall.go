@@ -43,7 +43,7 @@ const patience = time.Minute
 
 func startRollcall(ctx context.Context, o options) (*rollcall, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	n, err := node.Start(ctx, node.Config{Log: log, Settings: &config.Settings{
+	n, err := startNode(ctx, node.Config{Log: log, Settings: &config.Settings{
 		Data: o.data, SyncAlways: o.always(), Model: modelName, BaseURL: o.stub,
 		// More than any workload has in flight: the bound itself is not what is measured.
 		MaxRuns: 256, WarmMembers: 20_000,
@@ -56,6 +56,18 @@ func startRollcall(ctx context.Context, o options) (*rollcall, error) {
 		return nil, errors.Join(err, n.Close(context.WithoutCancel(ctx)))
 	}
 	return r, nil
+}
+
+// startNode waits for the lock of a process that was killed and is not yet
+// quite gone: a large one takes the kernel a moment.
+func startNode(ctx context.Context, cfg node.Config) (*node.Node, error) {
+	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(20 * time.Millisecond) {
+		n, err := node.Start(ctx, cfg)
+		refused, ok := errors.AsType[*domain.Refusal](err)
+		if !ok || refused.Code != "data-directory-in-use" || time.Now().After(deadline) {
+			return n, err
+		}
+	}
 }
 
 // connect is what an outsider does: dial, and follow the log from here on.
