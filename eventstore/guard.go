@@ -64,18 +64,23 @@ func Reaches(ctx context.Context, s Store, key domain.Key, version uint64) error
 	return nil
 }
 
-// At implements Log.
+// At implements Log. What is not there is looked for again after it was asked
+// how far the log went: it may have come meanwhile.
 func (g *guarded) At(ctx context.Context, key domain.Key, versions []uint64) (map[uint64]*rollcallv1.Commit, error) {
-	known := g.tail(ctx, key)
 	found, err := g.Store.At(ctx, key, versions)
-	if errors.Is(err, ErrNotFound) {
-		for _, v := range versions {
-			if v > 0 && v <= known {
-				return nil, fmt.Errorf("%w: %w: version %d of %s is not in the log, and was read from it before", ErrTailLost, domain.ErrGap, v, key)
-			}
+	if !errors.Is(err, ErrNotFound) {
+		return found, err
+	}
+	known := g.tail(ctx, key)
+	if found, err = g.Store.At(ctx, key, versions); !errors.Is(err, ErrNotFound) {
+		return found, err
+	}
+	for _, v := range versions {
+		if v > 0 && v <= known {
+			return nil, fmt.Errorf("%w: %w: version %d of %s is not in the log, and was read from it before", ErrTailLost, domain.ErrGap, v, key)
 		}
 	}
-	return found, err
+	return nil, err
 }
 
 // tail is 0 where nothing can be known: the log is then taken as it is.
