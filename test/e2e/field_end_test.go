@@ -69,7 +69,8 @@ func TestFieldEnds(t *testing.T) {
 	p.start()
 	c := p.client()
 	survey := p.detach("survey", "Case survey: the dike.")
-	one, two := p.open(c, "one", "Case twin: work."), p.open(c, "two", "Case twin: work.")
+	one := p.open(c, "one", "Case twin: work.")
+	two := p.openBeside(c, one, "two", "Case twin: work.")
 
 	t.Run("b45-unknown-tool", func(t *testing.T) {
 		p := p.on(t)
@@ -179,6 +180,21 @@ func TestFieldEnds(t *testing.T) {
 		}
 	})
 	p.settle(c, survey, one, two)
+}
+
+// openBeside opens a conversation that has its inbox and its owner in common with
+// another.
+func (p *place) openBeside(c *api.Client, other, name, objective string) string {
+	p.t.Helper()
+	partition := func(id string) int { return domain.Key{Tenant: "main", Conversation: id}.Partition() }
+	id := api.NewID()
+	for partition(id) != partition(other) {
+		id = api.NewID()
+	}
+	got(c.Open(p.ctx(), &rollcallv1.OpenConversation{
+		Conversation: id, Tenant: "main", Name: name, Contract: "mailbox", Objective: &rollcallv1.Body{Text: objective},
+	})).must(p.t)
+	return id
 }
 
 // statuses holds what is shown of every version against the log: who is in which
