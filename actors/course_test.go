@@ -39,6 +39,7 @@ type course struct {
 func play(w *world, away time.Duration, faults ...faulty.Fault) *course {
 	w.t.Helper()
 	w.snapshotEvery = 7
+	w.warm = -1 // nothing is found again but by its anchor
 	c := &course{world: w, next: faults, away: away}
 	think := w.brain.think
 	w.brain.think = func(ctx context.Context, from model.Caller, r request) (model.Reply, error) {
@@ -191,6 +192,7 @@ const untilDry = 10 * time.Second
 func rests(t *testing.T, w *world) {
 	t.Helper()
 	before, version := len(w.brain.record()), w.state().Version
+	w.warm = 0
 	n, _ := w.node()
 	if got, err := n.Roll(t.Context(), key); err != nil || len(got) != 3 {
 		t.Errorf("the roll: %v, %v", got, err)

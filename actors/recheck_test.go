@@ -141,8 +141,12 @@ func turn(t *testing.T, l late, at []int, settled bool) []string {
 	defer w.close(n)
 	open := openCommand("go")
 	open.GetOpenConversation().Members = []*rollcallv1.MemberSpec{{Name: "Ana", Brief: "go too"}}
+	began := time.Now()
 	w.do(open)
 	s := w.quiet()
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("a message was heard only after %s: it had to come again", took)
+	}
 	<-time.After(time.Minute) // nothing comes later
 	m.mu.Lock()
 	names := m.names

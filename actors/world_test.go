@@ -157,6 +157,8 @@ type world struct {
 	asked   int
 	// snapshotEvery is the node's setting; 0 for the usual.
 	snapshotEvery uint64
+	// warm is the node's setting; 0 for the usual, less for none.
+	warm int
 }
 
 func newWorld(t *testing.T, think func(context.Context, model.Caller, request) (model.Reply, error)) *world {
@@ -214,7 +216,7 @@ func (w *world) start(name string, store eventstore.Store, reply func(func() err
 				return nil
 			})
 		},
-		SnapshotEvery: w.snapshotEvery,
+		SnapshotEvery: w.snapshotEvery, WarmMembers: w.warm,
 	})
 	if err != nil {
 		w.t.Fatal(err)
