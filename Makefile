@@ -77,6 +77,10 @@ soak: ## the suite twenty times, once with many more kills and crashes, and five
 	ROLLCALL_SOAK=1 CGO_ENABLED=1 go test -race -count=1 -timeout 4h ./...
 	.ci/fuzz 300
 
+.PHONY: mutants
+mutants: ## seed each fault of test/mutants and see its named test turn red (ONLY=pattern for some)
+	go run ./test/mutants -only '$(ONLY)'
+
 .PHONY: vuln
 vuln: ## known vulnerabilities in what we depend on (needs the network)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...

@@ -289,3 +289,40 @@ func TestAToolThatIsNotIdempotentIsCalledOnce(t *testing.T) {
 		}
 	})
 }
+
+// What coordination tools do, and the outcomes of their calls, are one commit
+// with the reply that asked for it: no crash comes between.
+func TestCoordinationIsOneCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ context.Context, from model.Caller, r request) (model.Reply, error) {
+			if from.Member == "Lead" && r.called("team_create") == 0 {
+				return calls(call("team_create", `{"name":"crew"}`), call("team_member_add", `{"name":"Ada","initial_prompt":"rest"}`),
+					call("task_create", `{"title":"paint","description":"blue","owner":"user"}`)), nil
+			}
+			return say("ok"), nil
+		})
+		n, _ := w.node()
+		defer w.close(n)
+		w.open("go")
+		w.quiet()
+		replies := 0
+		err := w.disk.Load(t.Context(), key, eventstore.Position{}, func(r eventstore.Recorded) error {
+			events := map[string]int{}
+			for _, e := range r.Commit.GetEvents() {
+				events[domain.EventName(e)]++
+				replies += len(e.GetModelReplied().GetCalls())
+			}
+			done := events["TeamCreated"] + events["MemberAdded"] + events["TaskCreated"]
+			if events["ConversationOpened"] > 0 { // the Lead was added by no call
+				return nil
+			}
+			if events["ToolCallFinished"] != done || done > 0 && events["ModelReplied"] == 0 {
+				t.Errorf("version %d holds %v", r.Commit.GetVersion(), events)
+			}
+			return nil
+		})
+		if err != nil || replies != 3 {
+			t.Errorf("%d calls, %v", replies, err)
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package main
+
+// storeMutants break what is stored and what is noticed when it is read.
+var storeMutants = []Mutant{
+	{
+		Name:    "load-unchecked",
+		Breaks:  "Each commit that is read follows the one before, by version and by hash.",
+		File:    "eventstore/load.go",
+		Old:     `		err = domain.CheckNext(r.version, r.hash, c)`,
+		New:     `		err = nil`,
+		Package: "./eventstore", Test: "TestOneReplica/a foreign history fails closed",
+	},
+	{
+		Name:    "lost-tail-unnoticed",
+		Breaks:  "A log that ends before what was read from it before is refused.",
+		File:    "eventstore/load.go",
+		Old:     `	if !ok || last < r.next-1 {`,
+		New:     `	if !ok {`,
+		Package: "./eventstore", Test: "TestOneReplica/a lost tail is noticed",
+	},
+	{
+		Name:    "damaged-commit-skipped",
+		Breaks:  "A message that says it is a commit and is none fails closed; it is not passed over.",
+		File:    "eventstore/append.go",
+		Old:     `if errors.Is(err, domain.ErrNotCommit) && m.header.Get(headerVersion) != "" {`,
+		New:     `if errors.Is(err, domain.ErrNotCommit) && m.header == nil {`,
+		Package: "./eventstore", Test: "TestOneReplica/a broken seal fails closed",
+	},
+	{
+		Name:    "lost-acknowledgement-is-a-conflict",
+		Breaks:  "A commit whose acknowledgement was lost is found to be ours.",
+		File:    "eventstore/append.go",
+		Old:     "			case place.ours != 0:\n				return place.ours, nil",
+		New:     "			case place.ours != 0:\n				return 0, ErrConflict",
+		Package: "./eventstore", Test: "TestOneReplica/an append repeated is one commit",
+	},
+	{
+		Name:    "conflict-is-ours",
+		Breaks:  "The commit of another writer is a conflict, never taken for ours.",
+		File:    "eventstore/append.go",
+		Old:     `		if bytes.Equal(m.data, raw) {`,
+		New:     `		if bytes.Equal(m.data, raw) || len(m.data) > 0 {`,
+		Package: "./eventstore", Test: "TestOneReplica/the second writer meets a conflict",
+	},
+	{
+		Name:    "expected-sequence-dropped",
+		Breaks:  "Two writers never both append after the same commit.",
+		File:    "eventstore/append.go",
+		Old:     `		header.Set(headerExpect, strconv.FormatUint(expect, 10))`,
+		New:     `		_ = strconv.FormatUint(expect, 10)`,
+		Package: "./eventstore", Test: "TestOneReplica/the second writer meets a conflict",
+	},
+	{
+		Name:    "duplicate-believed",
+		Breaks:  "A commit that the server calls a duplicate is looked for before it counts as stored.",
+		File:    "eventstore/append.go",
+		Old:     `		case err == nil && !ack.Duplicate:`,
+		New:     `		case err == nil:`,
+		Package: "./eventstore", Test: "TestOneReplica/the same commit id in two conversations",
+	},
+	{
+		Name:    "blob-unchecked",
+		Breaks:  "A body whose bytes are not those of its address is refused.",
+		File:    "eventstore/blob.go",
+		Old:     `	case !proto.Equal(Address(data), b):`,
+		New:     `	case !proto.Equal(Address(data), b) && len(data) == 0:`,
+		Package: "./eventstore", Test: "TestBlobsDamaged",
+	},
+	{
+		Name:    "other-folds-snapshot",
+		Breaks:  "A snapshot of another version of the fold does not count.",
+		File:    "eventstore/snapshot.go",
+		Old:     `	ok = ok && s.EvolveVersion == evolveVersion`,
+		New:     `	ok = ok && s.EvolveVersion <= evolveVersion`,
+		Package: "./eventstore", Test: "TestOneReplica/a snapshot of an earlier fold does not count",
+	},
+	{
+		Name:    "snapshot-of-another-log",
+		Breaks:  "A snapshot counts only if the log holds its version with its hash.",
+		File:    "eventstore/snapshot.go",
+		Old:     `c.GetVersion() == p.Version && bytes.Equal(c.GetHash(), p.Hash), nil`,
+		New:     `c.GetVersion() == p.Version && bytes.Equal(c.GetHash(), c.GetHash()), nil`,
+		Package: "./eventstore", Test: "TestOneReplica/a snapshot counts only with the log",
+	},
+	{
+		Name:    "clients-msg-id-suppresses",
+		Breaks:  "A client's Nats-Msg-Id does not suppress the message of another client, sent a moment later.",
+		File:    "eventstore/eventstore.go",
+		Old:     `const InboxDuplicates = 100 * time.Millisecond`,
+		New:     `const InboxDuplicates = 2 * time.Minute`,
+		Package: "./eventstore/memory", Test: "TestConformance/one Nats-Msg-Id in two conversations",
+	},
+	{
+		Name:    "old-owner-takes-it-back",
+		Breaks:  "An owner with a lower epoch does not take a partition back.",
+		File:    "eventstore/receive.go",
+		Old:     `		case epoch > l.Epoch:`,
+		New:     `		case epoch > l.Epoch && l.Epoch == 0:`,
+		Package: "./eventstore", Test: "TestOneReplica/the old owner learns that it lost the partition",
+	},
+	{
+		Name:   "lost-lease-renewed",
+		Breaks: "A lease that another node has claimed cannot be renewed.",
+		File:   "eventstore/lease.go",
+		Old: `			if err == nil && (have.Epoch != l.Epoch || have.Node != l.Node) {
+				j.forget(l)`,
+		New: `			if err == nil && have.Node == "" {
+				j.forget(l)`,
+		Package: "./eventstore", Test: "TestOneReplica/a released partition is free",
+	},
+	{
+		Name:   "burial-without-looking",
+		Breaks: "Only a partition's owner puts messages to the dead letters.",
+		File:   "eventstore/delivery.go",
+		Old: `	if _, err := d.r.j.delivered(ctx, d.r.lease); err != nil {
+		return fmt.Errorf("dead letter`,
+		New: `	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("dead letter`,
+		Package: "./eventstore", Test: "TestOneReplica/late acknowledgements of the old owner reach nobody",
+	},
+}
