@@ -113,6 +113,9 @@ func (s *State) leftBy(t *Task) string {
 	case len(m.Waits) > 0:
 		return fmt.Sprintf(". %s waits for %s to answer %s", m.Name, s.DisplayName(m.Waits[0].Awaited), m.Waits[0].Message)
 	}
+	if m.LastDetail != "" {
+		return fmt.Sprintf(". %s ended its turn without completing it. Its last words, to itself: %q", m.Name, m.LastDetail)
+	}
 	return fmt.Sprintf(". %s ended its turn without completing it", m.Name)
 }
 

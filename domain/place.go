@@ -2,6 +2,7 @@ package domain
 
 import (
 	"strings"
+	"unicode"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -42,7 +43,8 @@ func bodySize(b *rollcallv1.Body) uint64 {
 }
 
 func emptyBody(b *rollcallv1.Body) bool {
-	return b.GetBlob() == nil && strings.TrimSpace(b.GetText()) == ""
+	invisible := func(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+	return b.GetBlob() == nil && strings.TrimFunc(b.GetText(), invisible) == ""
 }
 
 func textBody(s string) *rollcallv1.Body { return &rollcallv1.Body{Text: s} }

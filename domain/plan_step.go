@@ -118,6 +118,8 @@ func (s *State) roster(me *Member) []string {
 		line := fmt.Sprintf("- %s (%s): %s", m.Name, m.ID, Word(m.Status))
 		if m == me {
 			line += ", that is you"
+		} else if m.Held {
+			line += ", after its turn ended: " + Word(m.LastReason)
 		}
 		if a := s.Agents[m.AgentType]; a.GetDescription() != "" && !m.IsLead() {
 			line += ". " + cut(strings.Join(strings.Fields(a.GetDescription()), " "), 200)

@@ -3,6 +3,7 @@ package domain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -136,6 +137,8 @@ func (d *Decision) replyFinal(m *Member, reply *rollcallv1.ModelReplied) {
 		end.Reason = rollcallv1.FinishReason_FINISH_REASON_COMPLETED
 	case len(m.Waits) > 0: // ending without delivery re-enters the wait
 		end.Reason = rollcallv1.FinishReason_FINISH_REASON_WAITING
+	case !m.IsLead() && len(d.State().undelivered(m)) > 0: // whoever is told of it can read why
+		end.Detail = cut(strings.Join(strings.Fields(reply.GetText().GetText()), " "), 500)
 	}
 	d.finish(m, end)
 }

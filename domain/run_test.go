@@ -421,3 +421,25 @@ func TestCommandIDs(t *testing.T) {
 		t.Fatalf("the newest id again: %+v %v", r, refusal)
 	}
 }
+
+// A turn that ends without completing its task keeps its words where those who
+// are told of it can read them; a finished one has nothing to explain.
+func TestLastWordsOfAnUndeliveredTurn(t *testing.T) {
+	k := leading(t, "A")
+	create(k, "one", "A")
+	k.Acts("m1", "task_update", args{"task_id": "t1", "status": "in_progress"})
+	k.Ends("m1", "I  could not\nfind the schema.")
+	mustEqual(t, "kept", k.Member("m1").LastDetail, "I could not find the schema.")
+	k.Ends("lead", "waiting")
+	mustContain(t, "the report", strings.Join(texts(k, "lead"), "|"), "A ended its turn without completing it", "I could not find the schema.")
+	k.Do(domaintest.Say("m1", "try again"))
+	k.Acts("m1", "task_complete", args{"task_id": "t1", "result": "found"})
+	k.Ends("m1", "done")
+	mustEqual(t, "nothing to explain", k.Member("m1").LastDetail, "")
+}
+
+// What cannot be seen is no answer.
+func TestInvisibleReply(t *testing.T) {
+	k := said(t)
+	mustEqual(t, "events", domaintest.Names(k.Ends("lead", "\u200b\ufeff \u2060")), "ModelReplied MessageDelivered MessagesConsumed ModelCallStarted")
+}

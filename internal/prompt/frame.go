@@ -193,7 +193,7 @@ func (l letter) write(b *strings.Builder, limit int) {
 	if len(body) < l.size {
 		fmt.Fprintf(b, " shown=%s", quote(fmt.Sprintf("the first %d of %d bytes", len(body), l.size)))
 	}
-	b.WriteString(">" + escape(strings.TrimSpace(body)) + "</message>\n")
+	b.WriteString(">" + escape(body) + "</message>\n")
 }
 
 // digest is the line about what is not shown: who wrote it, and how to read it.
