@@ -15,8 +15,8 @@ var outsideMutants = []Mutant{
 		Name:    "body-not-escaped",
 		Breaks:  "The words of a member stand escaped in their frame.",
 		File:    "internal/prompt/frame.go",
-		Old:     `escape(strings.TrimSpace(body))`,
-		New:     `strings.TrimSpace(body)`,
+		Old:     `b.WriteString(">" + escape(body) + "</message>\n")`,
+		New:     `b.WriteString(">" + body + "</message>\n")`,
 		Package: "./internal/prompt", Test: "TestOperatorStandsOutsideTheFrame",
 	},
 	{
