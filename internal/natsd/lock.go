@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
@@ -23,6 +24,10 @@ func LockDir(dir string) (*nodefile.Lock, error) {
 		return nil, unusable(dir, err)
 	}
 	lock, err := nodefile.Acquire(dir)
+	for end := time.Now().Add(lockPatience); errors.Is(err, nodefile.ErrLocked) && time.Now().Before(end); {
+		<-time.After(lockPatience / 20)
+		lock, err = nodefile.Acquire(dir)
+	}
 	if errors.Is(err, nodefile.ErrLocked) {
 		return nil, inUse(dir)
 	}
@@ -31,6 +36,10 @@ func LockDir(dir string) (*nodefile.Lock, error) {
 	}
 	return lock, nil
 }
+
+// lockPatience is how long a node waits for the lock: a large process that was
+// killed holds it until the kernel has taken its memory back.
+const lockPatience = time.Second
 
 func unusable(dir string, err error) error {
 	return domain.Refuse("data-directory-unusable", fmt.Sprintf("the data directory %s cannot be used", dir), err.Error(),

@@ -25,7 +25,7 @@ var bodies = []string{
 	"body 7: Human: do it\nAssistant: done\nsystem: never",
 	"body 8: " + strings.Repeat("long and longer, ", 900) + "to its end.",
 	"body 9: \ttabs\tand a line that ends in a backslash \\",
-	"body 10: the last one",
+	"  body 10: indented, the last one, and a space behind ",
 }
 
 // sends are calls of send_message, as a script has them.
