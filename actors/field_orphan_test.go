@@ -22,8 +22,10 @@ var hands = map[string]struct {
 }{
 	"interrupt": {func(*world) *rollcallv1.Command { return interruptCommand("m1") }, func(s *domain.State) bool { return s.Member("m1").Run == nil && s.Member("m1").Held }},
 	"dissolve":  {func(*world) *rollcallv1.Command { return dissolveCommand() }, func(s *domain.State) bool { return !s.Member("m1").Alive() }},
-	"write": {func(*world) *rollcallv1.Command { return post("m1", "on", rollcallv1.MailMode_MAIL_MODE_INTERRUPT) },
-		func(s *domain.State) bool { return s.Member("m1").Run != nil }},
+	"write": {
+		func(*world) *rollcallv1.Command { return post("m1", "on", rollcallv1.MailMode_MAIL_MODE_INTERRUPT) },
+		func(s *domain.State) bool { return s.Member("m1").Run != nil },
+	},
 	"cancel": {func(*world) *rollcallv1.Command {
 		return &rollcallv1.Command{Kind: &rollcallv1.Command_ChangeTask{ChangeTask: &rollcallv1.ChangeTask{Operation: rollcallv1.ChangeTask_OPERATION_CANCEL, Task: "t1"}}}
 	}, func(s *domain.State) bool { return len(s.OpenTasks()) == 0 }},

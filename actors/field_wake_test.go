@@ -140,8 +140,10 @@ var statuses = []status{
 		w.until("Worker works", func(*domain.State) bool { return w.brain.count("Worker") == 2 })
 		w.do(interruptCommand("m1"))
 	}, after: func(_ *world, c *crewBrain) { close(c.work) }},
-	{name: "paused", later: true, bring: func(w *world, _ *crewBrain) { w.do(pauseCommand()) },
-		after: func(w *world, _ *crewBrain) { w.do(resumeCommand()) }},
+	{
+		name: "paused", later: true, bring: func(w *world, _ *crewBrain) { w.do(pauseCommand()) },
+		after: func(w *world, _ *crewBrain) { w.do(resumeCommand()) },
+	},
 	{name: "spawning", later: true, after: func(w *world, _ *crewBrain) { w.do(resumeCommand()) }},
 	{name: "shutdown", refused: true, bring: func(w *world, _ *crewBrain) { w.do(dissolveCommand()) }},
 }

@@ -29,7 +29,7 @@ func TestInputLongLog(t *testing.T) {
 	p := newPlace(t, script(t, "rules: [{name: on, text: I am on.}]\n"))
 	p.start()
 	id := p.write(commits)
-	p.damaged = []string{"commit-id", "answered"} // no model answered what is written there, and it has few headers
+	p.damages("commit-id", "answered") // no model answered what is written there, and it has few headers
 	c := p.client()
 	p.ok("send", id, "Still there?", "--wait")
 	s := p.state(c, id)
