@@ -187,7 +187,7 @@ func (c *conversation) load() {
 func (c *conversation) fold(ctx context.Context, key domain.Key) (m *loaded) {
 	defer func() {
 		if r := recover(); r != nil {
-			m = &loaded{err: fmt.Errorf("load conversation: crashed: %v", r), panicked: true}
+			m = &loaded{err: fmt.Errorf("load conversation: crashed: %v", r)}
 		}
 	}()
 	retry := delays(100*time.Millisecond, 5*time.Second)

@@ -73,8 +73,6 @@ type (
 		// snapshot is the version of the snapshot it began from, 0 for none.
 		snapshot uint64
 		err      error
-		// panicked is true when the fold itself crashed.
-		panicked bool
 	}
 	appended struct {
 		recorded eventstore.Recorded

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"slices"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -15,7 +16,7 @@ import (
 func (d *Decision) boundary(m *Member) {
 	switch {
 	case len(m.Run.Asked) > 0:
-		for _, w := range cloneWaits(m.Run.Asked) {
+		for _, w := range slices.Clone(m.Run.Asked) {
 			d.emit(&rollcallv1.WaitStarted{Member: m.ID, Message: w.Message, Awaited: w.Awaited})
 		}
 		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_WAITING})
@@ -34,7 +35,7 @@ func (d *Decision) nextStep(m *Member) {
 		d.finish(m, end)
 		return
 	}
-	if mail := keep(cloneMail(m.Unread), func(mail *Mail) bool { return mail.Mode != rollcallv1.MailMode_MAIL_MODE_QUEUE }); len(mail) > 0 {
+	if mail := keep(slices.Clone(m.Unread), func(mail *Mail) bool { return mail.Mode != rollcallv1.MailMode_MAIL_MODE_QUEUE }); len(mail) > 0 {
 		d.emit(&rollcallv1.MessagesConsumed{Member: m.ID, Run: m.Run.ID, Messages: refs(mail)})
 	}
 	step, attempt := m.Run.Step, m.Run.Attempt+1
@@ -94,7 +95,3 @@ func (d *Decision) open(member, run string) (*Member, *Refusal) {
 func stale(why string) *Refusal {
 	return Refuse("stale-outcome", "the outcome came too late", why, "drop it: the run has gone on without it")
 }
-
-func cloneMail(mail []*Mail) []*Mail { return append([]*Mail(nil), mail...) }
-
-func cloneWaits(waits []*Wait) []*Wait { return append([]*Wait(nil), waits...) }

@@ -143,7 +143,8 @@ func (d *Decision) replyFinal(m *Member, reply *rollcallv1.ModelReplied) {
 	d.finish(m, end)
 }
 
-// note is a word of the framework to a working member, read at its next step.
+// note is a word of the framework to a member: one that works reads it at its
+// next step, one that rests wakes for it.
 func (d *Decision) note(m *Member, topic, text string) {
 	d.deliver(letter{kind: rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT, from: Framework, to: m.ID, body: textBody(text), topic: topic})
 }

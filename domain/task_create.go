@@ -3,6 +3,7 @@ package domain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -113,15 +114,7 @@ func (d *Decision) dependencies(task string, ids []string) ([]string, *Refusal) 
 }
 
 func cycle(task string, way []string) *Refusal {
-	return Refuse("task-cycle", fmt.Sprintf("%s cannot depend on that", task), fmt.Sprintf("tasks would wait for each other: %s", joinArrow(way)), "leave one of these dependencies out")
-}
-
-func joinArrow(ids []string) string {
-	text := ids[0]
-	for _, id := range ids[1:] {
-		text += " -> " + id
-	}
-	return text
+	return Refuse("task-cycle", fmt.Sprintf("%s cannot depend on that", task), fmt.Sprintf("tasks would wait for each other: %s", strings.Join(way, " -> ")), "leave one of these dependencies out")
 }
 
 // taskIDs lists the tasks one can name.

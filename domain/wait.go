@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"slices"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -26,7 +28,7 @@ func answers(mail *Mail, w *Wait) bool {
 
 // endWaits gives up all questions of the member.
 func (d *Decision) endWaits(m *Member, reason string) {
-	for _, w := range cloneWaits(m.Waits) {
+	for _, w := range slices.Clone(m.Waits) {
 		d.emit(&rollcallv1.WaitEnded{Member: m.ID, Message: w.Message, Reason: reason})
 	}
 }
@@ -39,7 +41,7 @@ func (d *Decision) endWaits(m *Member, reason string) {
 func (d *Decision) tellWaiters() {
 	s := d.State()
 	for _, m := range s.Members {
-		for _, w := range cloneWaits(m.Waits) {
+		for _, w := range slices.Clone(m.Waits) {
 			asked := s.Member(w.Awaited)
 			switch {
 			case asked == nil:

@@ -23,7 +23,6 @@ const tryTimeout = 3 * time.Second
 // Error codes of the JetStream API.
 const (
 	codeNoMessage       = 10037
-	codeNoConsumer      = 10014
 	codeTooLarge        = 10054
 	codeWrongLastSeq    = 10071
 	codeWrongLastSeqR3  = 10164

@@ -43,7 +43,7 @@ type JetStream struct {
 	js  jetstream.JetStream
 	log *slog.Logger
 
-	// replicated is set when the inbox has more than one replica.
+	// replicated is set when the streams have more than one replica.
 	replicated bool
 
 	// leaseTTL of the claims of this store.

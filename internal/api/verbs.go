@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -249,8 +248,3 @@ func (c *Client) LogJSON(ctx context.Context, r LogRequest) (LogAnswer, error) {
 	return read[LogAnswer](ctx, c, "log", r)
 }
 
-// Ask sends JSON to a verb and returns the answer's JSON, for callers that
-// speak the documented format themselves.
-func (c *Client) Ask(ctx context.Context, verb string, request json.RawMessage) (json.RawMessage, error) {
-	return c.request(ctx, verb, request, false)
-}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -33,9 +32,6 @@ func readLog(ctx context.Context, c *api.Client, r ref, fn func(commit *rollcall
 		fn(commit, raw)
 		return nil
 	})
-	if errors.Is(err, api.ErrStop) {
-		err = nil
-	}
 	if err != nil {
 		return key, err
 	}

@@ -15,7 +15,7 @@ import (
 func command(data []byte) (*rollcallv1.Command, error) {
 	cmd := new(rollcallv1.Command)
 	if err := proto.Unmarshal(data, cmd); err != nil {
-		return nil, domain.Refuse("command-invalid", refused, "it is no rollcall.v1.Command in protobuf", "encode a Command, as rollcall schema shows it")
+		return nil, domain.Refuse("command-invalid", refused, "it is no rollcall.v1.Command in protobuf", "encode a Command of proto/rollcall/v1/command.proto")
 	}
 	actor := domain.Operator
 	var bodies []*rollcallv1.Body

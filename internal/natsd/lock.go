@@ -14,8 +14,7 @@ import (
 
 // LockDir makes the data directory when it is missing and locks it: one node
 // at a time. A directory in use is a *domain.Refusal that names the process
-// and what to do. Start does this by itself; a node that uses another NATS
-// server does it for the directory that it keeps beside.
+// and what to do. Start does this by itself.
 func LockDir(dir string) (*nodefile.Lock, error) {
 	if dir == "" {
 		return nil, errors.New("lock the data directory: none is named")

@@ -39,8 +39,8 @@ type Config struct {
 	// SyncAlways makes every write durable against a power cut before it is
 	// acknowledged.
 	SyncAlways bool
-	// SyncInterval is how often writes are flushed without SyncAlways; the
-	// server's own default is two minutes.
+	// SyncInterval is how often writes are flushed without SyncAlways; 0 is two
+	// seconds (the server's own default is two minutes).
 	SyncInterval time.Duration
 	// Cluster joins the server to others; nil stands alone.
 	Cluster *Cluster
@@ -129,6 +129,9 @@ func start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
+// defaultSync bounds what a power cut takes where nobody asked for more.
+const defaultSync = 2 * time.Second
+
 func options(cfg Config) *server.Options {
 	opts := &server.Options{
 		ServerName:        cfg.Name,
@@ -140,7 +143,7 @@ func options(cfg Config) *server.Options {
 		StoreDir:          cfg.Dir,
 		JetStreamMaxStore: maxStore,
 		SyncAlways:        cfg.SyncAlways,
-		SyncInterval:      cfg.SyncInterval,
+		SyncInterval:      cmp.Or(cfg.SyncInterval, defaultSync),
 		NoSigs:            true,
 	}
 	if c := cfg.Cluster; c != nil {
@@ -200,10 +203,6 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 // one. It stores nothing from then on, also when there is space again: it has
 // to be started anew.
 func (s *Server) Broken() <-chan string { return s.broken }
-
-// Reachable reports whether JetStream runs; it does not when its disk is full
-// or broken.
-func (s *Server) Reachable() bool { return s.inner.JetStreamEnabled() }
 
 // Shutdown stops the server, waits until its files are closed and unlocks the
 // directory. It may be called more than once.

@@ -30,3 +30,13 @@ func TestReadyWaitsForASlowStart(t *testing.T) {
 		t.Error("a server that stopped is ready")
 	}
 }
+
+// What is said of sync: interval everywhere is "the last seconds": the server's
+// own default would be two minutes.
+func TestIntervalIsSeconds(t *testing.T) {
+	for cfg, want := range map[Config]time.Duration{{}: defaultSync, {SyncInterval: time.Minute}: time.Minute} {
+		if got := options(cfg).SyncInterval; got != want || defaultSync > 5*time.Second {
+			t.Errorf("%+v syncs every %v, want %v", cfg, got, want)
+		}
+	}
+}

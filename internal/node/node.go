@@ -1,5 +1,5 @@
-// Package node puts one Rollcall process together: the embedded NATS server or
-// a connection to another, the event store on it, the read models, the model
+// Package node puts one Rollcall process together: the embedded NATS server,
+// the event store on it, the read models, the model
 // client, the tools, the actors and the service that the outside speaks to.
 //
 // It is wiring only: what each part does is in its own package. Read next:

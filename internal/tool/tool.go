@@ -1,5 +1,5 @@
 // Package tool holds the tools that run outside the log: the files of
-// a workspace. Coordination tools are not here: a contract decides them.
+// a workspace, and mail to read again. Coordination tools are not here: a contract decides them.
 package tool
 
 import (
