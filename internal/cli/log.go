@@ -38,7 +38,15 @@ member only what that member did; with a version only what led there.`,
 		if err != nil {
 			return err
 		}
-		p := &logPrinter{s: s, member: r.member, from: from, teller: newTeller()}
+		member := ""
+		if r.member != "" {
+			d, err := c.Show(ctx, r.read())
+			if err != nil {
+				return err
+			}
+			member = d.Members[0].Name
+		}
+		p := &logPrinter{s: s, member: member, from: from, teller: newTeller()}
 		if follow {
 			return c.Follow(ctx, r.conversation, 1, func(u api.Update) error {
 				if u.Commit != nil {
@@ -56,9 +64,10 @@ member only what that member did; with a version only what led there.`,
 type logPrinter struct {
 	s            *session
 	conversation string
-	member       string
-	from         uint64
-	teller       *teller
+	// member is the display name of the only one to tell of; empty: of all.
+	member string
+	from   uint64
+	teller *teller
 }
 
 func (p *logPrinter) print(c *rollcallv1.Commit) {
@@ -71,7 +80,7 @@ func (p *logPrinter) print(c *rollcallv1.Commit) {
 	}
 	at := c.GetTime().AsTime().Local().Format("15:04:05.000")
 	for i, line := range api.Render(p.conversation, c, p.teller.names.Of) {
-		if p.member != "" && !sameMember(p.member, line.Member) {
+		if p.member != "" && line.Member != p.member {
 			continue
 		}
 		if p.s.flags.json {

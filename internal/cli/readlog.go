@@ -3,9 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
@@ -40,9 +37,4 @@ func readLog(ctx context.Context, c *api.Client, r ref, fn func(commit *rollcall
 			fmt.Sprintf("its log ends at %d", version), "leave the version out to read it as it stands")
 	}
 	return key, nil
-}
-
-// sameMember reports whether a display name is meant by what the user wrote.
-func sameMember(wrote, name string) bool {
-	return strings.HasPrefix(strings.ToLower(name), strings.ToLower(norm.NFC.String(strings.TrimSpace(wrote))))
 }
