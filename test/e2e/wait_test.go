@@ -107,7 +107,7 @@ func TestBacklog(t *testing.T) {
 	p.held("thinking")
 	nc := p.nats()
 	for i := range backlog {
-		m := inbox(id, "lead", fmt.Sprintf(`{"kind":"framework_alert","text":"number %d "}`, i+1), "Content-Type", "application/json")
+		m := inbox(id, "lead", fmt.Sprintf(`{"kind":"framework_alert","text":"number %d"}`, i+1), "Content-Type", "application/json")
 		if err := nc.PublishMsg(m); err != nil {
 			t.Fatal(err)
 		}
