@@ -247,4 +247,3 @@ func (c *Client) logPage(ctx context.Context, conversation string, from uint64, 
 func (c *Client) LogJSON(ctx context.Context, r LogRequest) (LogAnswer, error) {
 	return read[LogAnswer](ctx, c, "log", r)
 }
-
