@@ -19,7 +19,7 @@ const (
 	batchCommits = 256
 	batchBytes   = 8 << 20
 	// ahead is how many commits are read while a batch is written.
-	ahead = 64
+	ahead = batchCommits
 	// gather is how long after a batch the next one begins at the earliest,
 	// unless somebody waits for it: a transaction costs about the same for one
 	// commit as for many.

@@ -51,7 +51,7 @@ func AsRefusal(err error) *domain.Refusal {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return domain.Refuse("timed-out", "the time given ran out", "", "give more with --timeout")
+		return domain.Refuse("timed-out", "the time given ran out", "", "ask again; some commands take more time with --timeout")
 	case errors.Is(err, context.Canceled):
 		return domain.Refuse("interrupted", "stopped on request", "", "")
 	}
