@@ -40,7 +40,9 @@ member only what that member did; with a version only what led there.`,
 		}
 		member := ""
 		if r.member != "" {
-			d, err := c.Show(ctx, r.read())
+			whole := r.read()
+			whole.At = 0 // names are for ever: no need to make the past for one
+			d, err := c.Show(ctx, whole)
 			if err != nil {
 				return err
 			}
