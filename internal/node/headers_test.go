@@ -11,22 +11,13 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/rollcall-dev/rollcall/internal/api"
-	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // A commit says in its headers who caused it, and carries on the trace of the
 // message that did: readers need no protobuf for that.
 func TestCommitsCarryTheirOrigin(t *testing.T) {
-	script, err := scripted.Parse("hello.yaml", []byte("rules: [{text: hello}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := scripted.Start(script, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = models.Close() })
+	models := greeter(t)
 	dir := t.TempDir()
 	start(t, dir, models.URL())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

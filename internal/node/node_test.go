@@ -60,6 +60,27 @@ func start(t *testing.T, dir, modelURL string) (n *node.Node, stop func()) {
 	return n, stop
 }
 
+// serve is a model server for the test.
+func serve(t *testing.T, script *scripted.Script) *scripted.Server {
+	t.Helper()
+	models, err := scripted.Start(script, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = models.Close() })
+	return models
+}
+
+// greeter is a model server that always says hello.
+func greeter(t *testing.T) *scripted.Server {
+	t.Helper()
+	script, err := scripted.Parse("hello.yaml", []byte("rules: [{text: hello}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, script)
+}
+
 func client(t *testing.T, dir string) *api.Client {
 	t.Helper()
 	nc, err := api.Dial(api.Target{Dir: dir}, "test")
@@ -74,18 +95,14 @@ func client(t *testing.T, dir string) *api.Client {
 
 // A node started in an empty directory runs the demo's team to its end.
 func TestProfileOnOneNode(t *testing.T) {
-	models, err := scripted.Start(demo.Script(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = models.Close() })
+	models := serve(t, demo.Script())
 	dir := t.TempDir()
 	start(t, dir, models.URL())
 	c := client(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	id := strings.ToLower(ulid.Make().String())
-	_, err = c.Open(ctx, &rollcallv1.OpenConversation{
+	_, err := c.Open(ctx, &rollcallv1.OpenConversation{
 		Conversation: id, Tenant: "main", Name: "profile", Contract: "mailbox",
 		Objective: &rollcallv1.Body{Text: demo.Objective(demo.SendUpdate, demo.NewField)},
 	})

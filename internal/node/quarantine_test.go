@@ -21,15 +21,7 @@ import (
 // same partition goes on, and its messages stay in the inbox, also when the node
 // starts again and when a retry is asked for in vain.
 func TestQuarantine(t *testing.T) {
-	script, err := scripted.Parse("hello.yaml", []byte("rules: [{text: hello}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	models, err := scripted.Start(script, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = models.Close() })
+	models := greeter(t)
 	dir := t.TempDir()
 	_, stop := start(t, dir, models.URL())
 	c := client(t, dir)

@@ -47,22 +47,26 @@ type Source interface {
 // Needs lists the versions of all commits that Build will ask for, each once,
 // ascending.
 func Needs(plan domain.StepPlan) []uint64 {
-	var versions []uint64
-	add := func(ref *rollcallv1.Ref) {
-		if v := ref.GetVersion(); v > 0 {
-			versions = append(versions, v)
-		}
-	}
-	add(plan.Agent)
-	add(plan.Assignment.GetRef())
+	refs := []*rollcallv1.Ref{plan.Agent, plan.Assignment.GetRef()}
 	for _, entry := range plan.Context {
-		add(entry.Ref)
+		refs = append(refs, entry.Ref)
 		for _, mail := range entry.Mail {
-			add(mail.GetRef())
+			refs = append(refs, mail.GetRef())
 		}
 	}
-	slices.Sort(versions)
-	return slices.Compact(versions)
+	return versions(refs)
+}
+
+// versions of the commits that hold the events, each once, ascending.
+func versions(refs []*rollcallv1.Ref) []uint64 {
+	found := make([]uint64, 0, len(refs))
+	for _, ref := range refs {
+		if v := ref.GetVersion(); v > 0 {
+			found = append(found, v)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // Build gives the request of the plan's step. Errors: ErrRenderer, ErrMissing,

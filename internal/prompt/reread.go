@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"slices"
 	"strings"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -69,10 +68,9 @@ func framed(letters []letter, each int) string {
 
 // Versions lists the commits that hold the messages, each once, ascending.
 func Versions(mail []*rollcallv1.MessageRef) []uint64 {
-	versions := make([]uint64, 0, len(mail))
+	refs := make([]*rollcallv1.Ref, 0, len(mail))
 	for _, m := range mail {
-		versions = append(versions, m.GetRef().GetVersion())
+		refs = append(refs, m.GetRef())
 	}
-	slices.Sort(versions)
-	return slices.Compact(versions)
+	return versions(refs)
 }

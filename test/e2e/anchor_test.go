@@ -37,7 +37,7 @@ func TestAnchor(t *testing.T) {
 	c := p.client()
 	partition := domain.Key{Tenant: "main", Conversation: api.NewID()}.Partition()
 	began := time.Now()
-	js := got(jetstream.New(p.nats())).must(t)
+	js := p.streams()
 	var all []string
 	for range anchored {
 		id := onPartition(partition)

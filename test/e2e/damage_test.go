@@ -277,11 +277,7 @@ func missingBlob(t *testing.T, w *worn) {
 func replacedBlob(t *testing.T, w *worn) {
 	p := image(t, w.killed)
 	p.start()
-	js, err := jetstream.New(p.nats())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := js.ObjectStore(p.ctx(), eventstore.BucketBlobs)
+	o, err := p.streams().ObjectStore(p.ctx(), eventstore.BucketBlobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,10 +364,7 @@ func otherSnapshots(t *testing.T, w *worn) {
 func newerDirectory(t *testing.T, w *worn) {
 	p := image(t, w.stopped)
 	p.start()
-	js, err := jetstream.New(p.nats())
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := p.streams()
 	s, err := js.Stream(p.ctx(), eventstore.StreamEvents)
 	if err != nil {
 		t.Fatal(err)

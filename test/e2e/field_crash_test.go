@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
@@ -268,7 +266,7 @@ func (p *place) sightOf(c *api.Client, id string) sight {
 // noSnapshots deletes the snapshots, so that the next node has the log alone.
 func (p *place) noSnapshots() {
 	p.t.Helper()
-	js := got(jetstream.New(p.nats())).must(p.t)
+	js := p.streams()
 	if err := got(js.Stream(p.ctx(), "OBJ_ROLLCALL_SNAPSHOTS")).must(p.t).Purge(p.ctx()); err != nil {
 		p.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/ulid/v2"
 
 	"github.com/rollcall-dev/rollcall/domain"
@@ -227,6 +228,12 @@ func (p *place) nats() *nats.Conn {
 	}
 	p.t.Cleanup(nc.Close)
 	return nc
+}
+
+// streams reaches behind the node, to what it keeps in the server.
+func (p *place) streams() jetstream.JetStream {
+	p.t.Helper()
+	return got(jetstream.New(p.nats())).must(p.t)
 }
 
 // client outlives the node: it waits for the next one.
