@@ -101,11 +101,13 @@ type stored struct {
 }
 
 type getRequest struct {
-	Seq      uint64 `json:"seq,omitempty"`
-	LastFor  string `json:"last_by_subj,omitempty"`
-	NextFor  string `json:"next_by_subj,omitempty"`
-	Batch    int    `json:"batch,omitempty"`
-	MaxBytes int    `json:"max_bytes,omitempty"`
+	Seq     uint64 `json:"seq,omitempty"`
+	LastFor string `json:"last_by_subj,omitempty"`
+	NextFor string `json:"next_by_subj,omitempty"`
+	// LastForAll asks for the last message of each matching subject.
+	LastForAll []string `json:"multi_last,omitempty"`
+	Batch      int      `json:"batch,omitempty"`
+	MaxBytes   int      `json:"max_bytes,omitempty"`
 }
 
 // leaderGet reads one message from the stream's leader. It reports false when

@@ -214,6 +214,7 @@ type Store interface {
 	Blobs
 	Inbox
 	Leases
+	Nodes
 	Timers
 }
 

@@ -132,9 +132,7 @@ const (
 )
 
 // ownerSubject is the key owner.<p> of the bucket of nodes.
-func ownerSubject(partition int) string {
-	return "$KV." + BucketNodes + ".owner." + strconv.Itoa(partition)
-}
+func ownerSubject(partition int) string { return nodesSubject(keyOwner + strconv.Itoa(partition)) }
 
 // Subjects of an object store, as its clients lay them out.
 func chunkSubject(bucket, id string) string { return "$O." + bucket + ".C." + id }

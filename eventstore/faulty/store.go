@@ -205,6 +205,39 @@ func (s *Store) Release(ctx context.Context, l eventstore.Lease) error {
 	return s.Do(Release, func() error { return s.inner.Release(ctx, l) })
 }
 
+// Announce implements eventstore.Nodes. Nothing durable hangs on it: a crash
+// here is no other than one at the next point.
+func (s *Store) Announce(ctx context.Context, n eventstore.NodeInfo) error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.inner.Announce(ctx, n)
+}
+
+// Withdraw implements eventstore.Nodes.
+func (s *Store) Withdraw(ctx context.Context, node string) error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.inner.Withdraw(ctx, node)
+}
+
+// Cluster implements eventstore.Nodes.
+func (s *Store) Cluster(ctx context.Context) (eventstore.Cluster, error) {
+	if err := s.alive(); err != nil {
+		return eventstore.Cluster{}, err
+	}
+	return s.inner.Cluster(ctx)
+}
+
+// Drain implements eventstore.Nodes.
+func (s *Store) Drain(ctx context.Context, node string, on bool) error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.inner.Drain(ctx, node, on)
+}
+
 // ArmTimer implements eventstore.Timers.
 func (s *Store) ArmTimer(ctx context.Context, key domain.Key, timer string, due time.Time) error {
 	return s.Do(Arm, func() error { return s.inner.ArmTimer(ctx, key, timer, due) })

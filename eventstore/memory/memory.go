@@ -41,6 +41,9 @@ type Store struct {
 
 	epoch  uint64
 	leases [domain.Partitions]lease
+
+	nodes   map[string]announced
+	drained map[string]bool
 }
 
 var _ eventstore.Store = (*Store)(nil)
@@ -55,6 +58,8 @@ func New() *Store {
 		blobs:     make(map[string][]byte),
 		recent:    make(map[string]recentID),
 		timers:    make(map[timerKey]*time.Timer),
+		nodes:     make(map[string]announced),
+		drained:   make(map[string]bool),
 	}
 }
 

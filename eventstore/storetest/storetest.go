@@ -39,7 +39,7 @@ type Case struct {
 // Cases lists the whole suite.
 func Cases() []Case {
 	var all []Case
-	for _, group := range [][]Case{logCases, tamperCases, raceCases, cacheCases, inboxCases, ownerCases, leaseCases, timerCases} {
+	for _, group := range [][]Case{logCases, tamperCases, raceCases, cacheCases, inboxCases, ownerCases, leaseCases, nodeCases, timerCases} {
 		all = append(all, group...)
 	}
 	return all
