@@ -125,7 +125,7 @@ func (c *conversation) finish(a actor.Context, f *flight, commit *rollcallv1.Com
 		c.answer(d)
 	}
 	c.afterCommit(a)
-	if c.draining {
+	if c.draining != nil {
 		c.drain(a)
 		return
 	}

@@ -27,6 +27,12 @@ type Config struct {
 	Feed Feed
 	Log  *slog.Logger
 
+	// Life tells this process from an earlier one with the node's name; Place is
+	// where it runs, and Version its program's. They are for others to read.
+	Life, Place, Version string
+	// Alone: no other node can be there, because the store is this node's own.
+	Alone bool
+
 	// Partitions to work on; nil: all.
 	Partitions []int
 	// MaxRuns bounds the model calls in flight on this node; 0: 64.

@@ -48,7 +48,7 @@ type conversation struct {
 	conflicts int
 	// alone: decide one command a commit, after one was too large.
 	alone    bool
-	draining bool
+	draining *drain
 	// suspended: the drain's RunSuspended were decided; told: drained was sent.
 	suspended, told bool
 	active          bool // counted in runtime.active
@@ -100,7 +100,7 @@ func (c *conversation) Receive(a actor.Context) {
 		c.box.seen++
 		c.tick(a)
 	case *drain:
-		c.draining = true
+		c.draining = m
 		c.drain(a)
 	case *restarted:
 		c.memberRestarted(a, m)
@@ -150,7 +150,7 @@ func (c *conversation) setActive(on bool) {
 // accept queues a command. A quarantined conversation holds its messages; a
 // retry re-drives it.
 func (c *conversation) accept(a actor.Context, it *item) {
-	if c.draining {
+	if c.draining != nil {
 		return // the inbox keeps it for the next owner
 	}
 	c.box.queue = append(c.box.queue, it)
@@ -254,7 +254,7 @@ func (c *conversation) ready(a actor.Context, m *loaded) {
 	c.warmMembers(a)
 	c.isWarm(a)
 	c.callRoll(a)
-	if c.draining {
+	if c.draining != nil {
 		c.drain(a)
 		return
 	}
@@ -298,7 +298,7 @@ func (c *conversation) extend(d eventstore.Delivery) {
 // drain suspends open runs and reports when nothing is in flight. What was
 // queued and not decided stays in the inbox for the next owner.
 func (c *conversation) drain(a actor.Context) {
-	if !c.draining || c.told || c.flight != nil {
+	if c.draining == nil || c.told || c.flight != nil {
 		return
 	}
 	if c.state != nil && !c.suspended {
@@ -317,7 +317,7 @@ func (c *conversation) suspend(a actor.Context) bool {
 	c.box.queue = nil
 	for _, w := range domain.Due(c.state) {
 		c.stopStep(a, w.Member)
-		c.box.queue = append(c.box.queue, suspendRun(w.Member, w.Run, "the node is stopping"))
+		c.box.queue = append(c.box.queue, suspendRun(w.Member, w.Run, c.draining.why))
 	}
 	c.pump(a)
 	return c.flight != nil

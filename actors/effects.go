@@ -29,7 +29,7 @@ func (c *conversation) due() bool {
 // runs right after the commit that made the work due, so a request is built
 // from the state of that version.
 func (c *conversation) act(a actor.Context) {
-	if c.draining || c.state == nil {
+	if c.draining != nil || c.state == nil {
 		return
 	}
 	due := map[string]domain.Work{}
@@ -107,7 +107,7 @@ func (c *conversation) memberRestarted(a actor.Context, m *restarted) {
 	if crew := c.members[m.member]; crew != nil {
 		crew.step = ""
 	}
-	if c.state == nil || c.draining { // a load takes up what it finds open
+	if c.state == nil || c.draining != nil { // a load takes up what it finds open
 		return
 	}
 	for _, r := range domain.Due(c.state) {

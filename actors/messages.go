@@ -43,9 +43,9 @@ type (
 		keys   []domain.Key
 	}
 	// dropAll: let go of every conversation at once; done is closed when all
-	// are gone. With drain, open runs are suspended first.
+	// are gone. With drain, open runs are suspended first, for that reason.
 	dropAll struct {
-		drain bool
+		drain string
 		done  chan struct{}
 	}
 	// drained: a conversation has nothing in flight any more.
@@ -78,7 +78,7 @@ type (
 		recorded eventstore.Recorded
 		err      error
 	}
-	drain      struct{}
+	drain      struct{ why string }
 	keepWarm   struct{}
 	timerArmed struct {
 		timer string

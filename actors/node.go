@@ -23,6 +23,9 @@ type Node struct {
 	partitions map[int]*actor.PID
 	owners     sync.WaitGroup
 	stop       context.CancelFunc
+	// forget ends what tells the others of this node, when it holds nothing more.
+	forget context.CancelFunc
+	told   sync.WaitGroup
 }
 
 // runtime is what all actors of a node share.
@@ -40,6 +43,7 @@ type runtime struct {
 	lastBusy atomic.Int64
 	// replays rebuilds conversations when partitions are gained.
 	replays *replays
+	peers   *peers
 	// steps counts goroutines of members, loads and appends.
 	steps sync.WaitGroup
 
@@ -68,29 +72,37 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	rt.busy()
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	rt.replays = newReplays(run, rt)
-	n := &Node{runtime: rt, partitions: map[int]*actor.PID{}, stop: stop}
+	telling, forget := context.WithCancel(context.WithoutCancel(ctx))
+	rt.replays, rt.peers = newReplays(run, rt), newPeers(rt)
+	n := &Node{runtime: rt, partitions: map[int]*actor.PID{}, stop: stop, forget: forget}
 	root := rt.system.Root
 	for _, p := range cfg.Partitions {
 		props := actor.PropsFromProducer(func() actor.Actor { return newPartition(rt, p) }, supervisor(cfg.Log))
 		pid, err := root.SpawnNamed(props, fmt.Sprintf("partition-%d", p))
 		if err != nil {
 			stop()
+			forget()
 			return nil, fmt.Errorf("start node: partition %d: %w", p, err)
 		}
 		n.partitions[p] = pid
 		n.owners.Go(func() { (&owner{runtime: rt, partition: p, pid: pid}).run(run) })
 	}
+	n.told.Go(func() { rt.peers.run(telling) })
 	return n, nil
 }
 
-// Close drains: it suspends open runs, lets go of the partitions and stops
-// every actor. It returns when all goroutines have ended or ctx ends.
+// Close drains: it tells the other nodes, suspends open runs, lets go of the
+// partitions and stops every actor. It returns when all goroutines have ended
+// or ctx ends.
 func (n *Node) Close(ctx context.Context) error {
-	n.stop()
 	done := make(chan struct{})
 	go func() {
+		n.peers.leave(ctx)
+		n.stop()
 		n.owners.Wait()
+		n.forget()
+		n.told.Wait()
+		n.peers.gone()
 		var stopped []actor.Future
 		for _, pid := range n.partitions {
 			stopped = append(stopped, n.system.Root.StopFuture(pid))
@@ -119,15 +131,10 @@ func (n *Node) Quiet() (since time.Time, quiet bool) {
 func (n *Node) Touch() { n.busy() }
 
 // Quarantined lists the conversations that were set aside, with the reason.
-func (n *Node) Quarantined() map[domain.Key]error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	out := make(map[domain.Key]error, len(n.quarantined))
-	for k, err := range n.quarantined {
-		out[k] = err
-	}
-	return out
-}
+func (n *Node) Quarantined() map[domain.Key]error { return n.quarantine() }
+
+// Cluster is who else is there and who works on what, as last seen.
+func (n *Node) Cluster() eventstore.Cluster { return n.peers.cluster() }
 
 func (rt *runtime) busy() { rt.lastBusy.Store(time.Now().UnixNano()) }
 

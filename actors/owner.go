@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -29,14 +28,14 @@ type owner struct {
 
 // run returns when ctx has ended and the partition is let go.
 func (o *owner) run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for o.peers.turn(ctx, o.partition) {
 		asked := time.Now()
 		lease, err := o.Store.Claim(ctx, o.Node, o.partition)
 		if err != nil {
 			if !errors.Is(err, eventstore.ErrHeld) && ctx.Err() == nil {
 				o.Log.Warn("claim partition", "partition", o.partition, "error", err)
 			}
-			pause(ctx, time.Second+rand.N(500*time.Millisecond))
+			o.peers.next(ctx)
 			continue
 		}
 		o.hold(ctx, lease, asked)
@@ -65,24 +64,32 @@ func (o *owner) hold(ctx context.Context, lease eventstore.Lease, claimed time.T
 		return
 	}
 	o.system.Root.Send(o.pid, &gained{lease: lease, lost: end})
+	o.peers.holds(o.partition, end)
 	o.receive(session, receiver, end)
+	o.peers.holds(o.partition, nil)
 	receiver.Close()
 
 	lost := context.Cause(session)
-	done := make(chan struct{})
-	o.system.Root.Send(o.pid, &dropAll{drain: errors.Is(lost, context.Canceled), done: done})
+	drop := &dropAll{done: make(chan struct{})}
+	switch {
+	case errors.Is(lost, errMoved):
+		drop.drain = "the partition moves to another node"
+	case errors.Is(lost, context.Canceled):
+		drop.drain = "the node is stopping"
+	}
+	o.system.Root.Send(o.pid, drop)
 	select {
-	case <-done:
+	case <-drop.done:
 	case <-time.After(o.DrainTimeout):
 		o.Log.Warn("partition did not drain in time", "partition", o.partition)
-		if !errors.Is(lost, context.Canceled) { // to be claimed again only when it is empty
+		if ctx.Err() == nil { // to be claimed again only when it is empty
 			select {
-			case <-done:
+			case <-drop.done:
 			case <-ctx.Done():
 			}
 		}
 	}
-	if errors.Is(lost, context.Canceled) {
+	if drop.drain != "" {
 		o.release(lease)
 	} else {
 		o.Log.Warn("partition lost", "partition", o.partition, "error", lost)

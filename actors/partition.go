@@ -170,8 +170,8 @@ func (p *partition) drop(c actor.Context, m *dropAll) {
 	for _, ch := range p.conversations {
 		switch {
 		case ch.leaving:
-		case m.drain:
-			c.Send(ch.pid, &drain{})
+		case m.drain != "":
+			c.Send(ch.pid, &drain{why: m.drain})
 		default:
 			ch.leaving = true
 			c.Stop(ch.pid)

@@ -123,7 +123,8 @@ func (c *conversation) isWarm(a actor.Context) {
 
 // Roll calls the roll of one conversation, or of all conversations of the
 // tenant on this node when key.Conversation is empty. Cold conversations are
-// rebuilt from the log. No model is called for it.
+// rebuilt from the log. No model is called for it. Conversations of another
+// node's partitions are left out: see Elsewhere.
 func (n *Node) Roll(ctx context.Context, key domain.Key) ([]Present, error) {
 	keys := []domain.Key{key}
 	if key.Conversation == "" {
@@ -134,6 +135,7 @@ func (n *Node) Roll(ctx context.Context, key domain.Key) ([]Present, error) {
 		}
 		keys = slices.DeleteFunc(all, func(k domain.Key) bool { return k.Tenant != key.Tenant })
 	}
+	keys = slices.DeleteFunc(keys, func(k domain.Key) bool { return n.peers.elsewhere(k.Partition()) })
 	n.busy()
 	out, err := n.askAll(ctx, keys)
 	if err != nil {
@@ -192,9 +194,12 @@ func (n *Node) askRoll(k domain.Key, out chan []Present) {
 // again: what was asked of an actor that ended is lost.
 const rollAgain = 2 * time.Second
 
+// Elsewhere reports whether another node was last seen to own the partition.
+func (n *Node) Elsewhere(partition int) bool { return n.peers.elsewhere(partition) }
+
 // awaitRoll asks again while the partition is between two leases.
 func (n *Node) awaitRoll(ctx context.Context, k domain.Key, answer chan []Present) ([]Present, error) {
-	for {
+	for !n.peers.elsewhere(k.Partition()) {
 		select {
 		case got, held := <-answer:
 			if held {
@@ -208,4 +213,5 @@ func (n *Node) awaitRoll(ctx context.Context, k domain.Key, answer chan []Presen
 		answer = make(chan []Present, 1)
 		n.askRoll(k, answer)
 	}
+	return nil, nil
 }

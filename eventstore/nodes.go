@@ -49,8 +49,8 @@ type Cluster struct {
 
 // Nodes lets the nodes of a cluster know of each other.
 type Nodes interface {
-	// Announce says that the node is there, for the time of a lease.
-	Announce(ctx context.Context, n NodeInfo) error
+	// Announce says that the node is there, for the time returned: that of a lease.
+	Announce(ctx context.Context, n NodeInfo) (time.Duration, error)
 	// Withdraw takes the announcement back.
 	Withdraw(ctx context.Context, node string) error
 	// Cluster reads what there is to know.
@@ -69,14 +69,14 @@ const (
 func nodesSubject(key string) string { return "$KV." + BucketNodes + "." + key }
 
 // Announce implements Nodes.
-func (j *JetStream) Announce(ctx context.Context, n NodeInfo) error {
+func (j *JetStream) Announce(ctx context.Context, n NodeInfo) (time.Duration, error) {
 	data, err := json.Marshal(n)
 	if err != nil {
-		return fmt.Errorf("announce node %s: %w", n.Name, err)
+		return 0, fmt.Errorf("announce node %s: %w", n.Name, err)
 	}
 	m := &nats.Msg{Subject: nodesSubject(keyNode + n.Name), Header: nats.Header{}, Data: data}
 	m.Header.Set("Nats-TTL", j.leaseTTL.String())
-	return j.put(ctx, m, "announce node "+n.Name)
+	return j.leaseTTL, j.put(ctx, m, "announce node "+n.Name)
 }
 
 // Withdraw implements Nodes.

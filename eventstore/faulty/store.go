@@ -207,9 +207,9 @@ func (s *Store) Release(ctx context.Context, l eventstore.Lease) error {
 
 // Announce implements eventstore.Nodes. Nothing durable hangs on it: a crash
 // here is no other than one at the next point.
-func (s *Store) Announce(ctx context.Context, n eventstore.NodeInfo) error {
+func (s *Store) Announce(ctx context.Context, n eventstore.NodeInfo) (time.Duration, error) {
 	if err := s.alive(); err != nil {
-		return err
+		return 0, err
 	}
 	return s.inner.Announce(ctx, n)
 }

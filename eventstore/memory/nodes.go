@@ -14,12 +14,12 @@ type announced struct {
 }
 
 // Announce implements eventstore.Nodes.
-func (s *Store) Announce(_ context.Context, n eventstore.NodeInfo) error {
+func (s *Store) Announce(_ context.Context, n eventstore.NodeInfo) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n.Quarantined = maps.Clone(n.Quarantined)
 	s.nodes[n.Name] = announced{n, time.Now().Add(s.LeaseTTL)}
-	return nil
+	return s.LeaseTTL, nil
 }
 
 // Withdraw implements eventstore.Nodes.

@@ -43,7 +43,7 @@ var nodeCases = []Case{
 			Name: newNode(), Life: "l1", Place: "here:/data", Version: "1.2.3", Started: time.Unix(1_800_000_000, 0).UTC(),
 			Leaving: true, Quarantined: map[string]string{"main.01jzzzzzzzzzzzzzzzzzzzzzzz": "it panics"},
 		}
-		if err := s.Announce(t.Context(), n); err != nil {
+		if _, err := s.Announce(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 		becomes(t, s, "announced", func(c eventstore.Cluster) bool {
@@ -51,7 +51,7 @@ var nodeCases = []Case{
 			return ok && cmp.Diff(n, got) == ""
 		})
 		n.Leaving, n.Quarantined = false, nil
-		if err := s.Announce(t.Context(), n); err != nil {
+		if _, err := s.Announce(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 		becomes(t, s, "announced again", func(c eventstore.Cluster) bool { return !c.Nodes[n.Name].Leaving })
@@ -60,7 +60,7 @@ var nodeCases = []Case{
 	}},
 	{"a node withdraws", func(t *testing.T, s Store) {
 		n := eventstore.NodeInfo{Name: newNode(), Life: "l1"}
-		if err := s.Announce(t.Context(), n); err != nil {
+		if _, err := s.Announce(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Withdraw(t.Context(), n.Name); err != nil {

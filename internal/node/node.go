@@ -205,7 +205,7 @@ func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*p
 func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, nc *nats.Conn, models model.Client, rules *domain.Rules, tools []tool.Tool, feed actors.Feed) error {
 	a, err := actors.Start(ctx, actors.Config{
 		Node: n.name, Store: store, Models: models, Tools: tools, Rules: rules, Feed: feed, Log: cfg.Log,
-		MaxRuns: cfg.Settings.MaxRuns, WarmMembers: cfg.Settings.WarmMembers,
+		MaxRuns: cfg.Settings.MaxRuns, WarmMembers: cfg.Settings.WarmMembers, Alone: true,
 		Answer: func(subject string, answer *rollcallv1.Answer) {
 			data, err := proto.Marshal(answer)
 			if err == nil {

@@ -1,0 +1,270 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+)
+
+// errMoved ends a session on a partition that another node should work on.
+var errMoved = errors.New("the partition moves to another node")
+
+// peers knows which nodes are there, and by that which partitions this one
+// should work on. What it knows is a hint; claims decide.
+type peers struct {
+	*runtime
+	self eventstore.NodeInfo
+	// every is the time between two looks, of a lease's twentieth.
+	every time.Duration
+
+	mu      sync.Mutex
+	leaving bool
+	known   *view
+	// changed is closed and replaced at every look.
+	changed chan struct{}
+	// holding are the sessions on partitions, to be ended when they move.
+	holding map[int]func(error)
+}
+
+// view is what a look found.
+type view struct {
+	cluster eventstore.Cluster
+	// wanted is the node that should work on each partition.
+	wanted map[int]string
+	// free is since when a partition was found without an owner.
+	free map[int]time.Time
+	// away counts the looks in a row that wanted a partition of ours elsewhere:
+	// one look may be at the past.
+	away map[int]int
+}
+
+const (
+	// looks are how often a lease's time is looked around.
+	looks = 20
+	// movesAfter is how many looks in a row must want a partition elsewhere.
+	movesAfter = 2
+	// firstLook is the time between looks until the time of a lease is known.
+	firstLook = 100 * time.Millisecond
+	// maxTold bounds the conversations set aside that a node tells the others of.
+	maxTold = 50
+)
+
+func newPeers(rt *runtime) *peers {
+	return &peers{
+		runtime: rt, every: firstLook, changed: make(chan struct{}), holding: map[int]func(error){},
+		self: eventstore.NodeInfo{Name: rt.Node, Life: rt.Life, Place: rt.Place, Version: rt.Version, Started: time.Now().UTC()},
+	}
+}
+
+// run announces the node and looks around until ctx ends.
+func (p *peers) run(ctx context.Context) {
+	var ttl time.Duration
+	var next time.Time
+	for first := true; ctx.Err() == nil; pause(ctx, p.every) {
+		if now := time.Now(); !now.Before(next) {
+			if got, err := p.announce(ctx); err == nil {
+				ttl = got
+				next = now.Add(ttl / 3)
+				p.every = max(ttl/looks, time.Millisecond)
+			} else if ctx.Err() == nil {
+				p.Log.Warn("the other nodes cannot be told that this one is there", "error", err)
+			}
+		}
+		if ttl == 0 {
+			continue
+		}
+		if first && !p.Alone {
+			// Nodes that start together shall see each other before they claim.
+			first = false
+			continue
+		}
+		try, cancel := context.WithTimeout(ctx, ttl/3)
+		c, err := p.Store.Cluster(try)
+		cancel()
+		if err == nil {
+			p.look(c, time.Now(), ttl)
+		} else if ctx.Err() == nil {
+			p.Log.Debug("look for other nodes", "error", err)
+		}
+	}
+}
+
+// announce gives up before the next one is due.
+func (p *peers) announce(ctx context.Context) (time.Duration, error) {
+	try, cancel := context.WithTimeout(ctx, announceTimeout)
+	defer cancel()
+	p.mu.Lock()
+	p.self.Leaving = p.leaving
+	info := p.self
+	p.mu.Unlock()
+	for key, err := range p.quarantine() {
+		if info.Quarantined == nil {
+			info.Quarantined = map[string]string{}
+		}
+		if len(info.Quarantined) == maxTold {
+			break
+		}
+		info.Quarantined[key.String()] = err.Error()
+	}
+	return p.Store.Announce(try, info)
+}
+
+const announceTimeout = time.Second
+
+// leave tells the others that this node lets go of everything, so that they
+// take it at once.
+func (p *peers) leave(ctx context.Context) {
+	p.mu.Lock()
+	p.leaving = true
+	p.mu.Unlock()
+	if _, err := p.announce(ctx); err != nil {
+		p.Log.Warn("the other nodes cannot be told that this one leaves", "error", err)
+	}
+}
+
+// gone takes the announcement back.
+func (p *peers) gone() {
+	ctx, cancel := context.WithTimeout(context.Background(), announceTimeout)
+	defer cancel()
+	if err := p.Store.Withdraw(ctx, p.Node); err != nil {
+		p.Log.Debug("withdraw", "error", err)
+	}
+}
+
+// look takes in what was found at a time, and ends the sessions on partitions
+// that another node should have.
+func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.Nodes == nil {
+		c.Nodes = map[string]eventstore.NodeInfo{}
+	}
+	p.self.Leaving = p.leaving
+	c.Nodes[p.Node] = p.self
+	v := &view{cluster: c, wanted: place(takers(c), p.Partitions), free: map[int]time.Time{}, away: map[int]int{}}
+	if p.Alone {
+		v.wanted = place([]string{p.Node}, p.Partitions)
+	}
+	for _, q := range p.Partitions {
+		if c.Owners[q].Node == "" {
+			v.free[q] = now
+			if p.known != nil && !p.known.free[q].IsZero() {
+				v.free[q] = p.known.free[q]
+			}
+		}
+		end := p.holding[q]
+		if end == nil || v.wanted[q] == p.Node {
+			continue
+		}
+		v.away[q] = 1
+		if p.known != nil {
+			v.away[q] += p.known.away[q]
+		}
+		if v.away[q] >= movesAfter {
+			end(errMoved)
+		}
+	}
+	// Whom a partition is meant for may be about to end: then anybody takes it.
+	for q, since := range v.free {
+		if now.Sub(since) > ttl && takes(c, p.Node) {
+			v.wanted[q] = p.Node
+		}
+	}
+	p.known = v
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// takers are the nodes that take partitions.
+func takers(c eventstore.Cluster) (names []string) {
+	for name := range c.Nodes {
+		if takes(c, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func takes(c eventstore.Cluster, node string) bool {
+	n, there := c.Nodes[node]
+	return there && !n.Leaving && !c.Drained[node]
+}
+
+// turn waits until this node should claim the partition; false when ctx ended
+// before.
+func (p *peers) turn(ctx context.Context, partition int) bool {
+	for {
+		p.mu.Lock()
+		v, changed := p.known, p.changed
+		p.mu.Unlock()
+		if v != nil && ctx.Err() == nil {
+			switch owner := v.cluster.Owners[partition].Node; {
+			case owner == p.Node && takes(v.cluster, p.Node):
+				return true // of an earlier life: nobody else can before it lapses
+			case owner == "" && v.wanted[partition] == p.Node:
+				return true
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+		}
+	}
+}
+
+// next waits for the next look.
+func (p *peers) next(ctx context.Context) {
+	p.mu.Lock()
+	changed := p.changed
+	p.mu.Unlock()
+	select {
+	case <-ctx.Done():
+	case <-changed:
+	}
+}
+
+// holds says that the node works on the partition; end is called when another
+// should. Without end it does not work on it any more.
+func (p *peers) holds(partition int, end func(error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if end == nil {
+		delete(p.holding, partition)
+		return
+	}
+	p.holding[partition] = end
+}
+
+// elsewhere reports whether another node was last seen to own the partition.
+func (p *peers) elsewhere(partition int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil || p.holding[partition] != nil {
+		return false
+	}
+	owner := p.known.cluster.Owners[partition].Node
+	return owner != "" && owner != p.Node
+}
+
+// cluster is what the last look found.
+func (p *peers) cluster() eventstore.Cluster {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		return eventstore.Cluster{Nodes: map[string]eventstore.NodeInfo{p.Node: p.self}}
+	}
+	c := p.known.cluster
+	return eventstore.Cluster{Nodes: maps.Clone(c.Nodes), Owners: maps.Clone(c.Owners), Drained: maps.Clone(c.Drained)}
+}
+
+func (rt *runtime) quarantine() map[domain.Key]error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return maps.Clone(rt.quarantined)
+}
