@@ -31,6 +31,10 @@ type Config struct {
 	// server does not know, because its settings are damaged, has them again when
 	// it is made again.
 	OnDisk []string
+	// EveryEpoch has provisioning look at every conversation's epoch, not only
+	// at the newest commit's: for a log and a bucket of nodes that may come from
+	// different backups.
+	EveryEpoch bool
 	// Log takes what is odd but harmless, such as a corrupt snapshot; nil drops it.
 	Log *slog.Logger
 }
@@ -77,7 +81,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*JetStream, error) {
 		s, err := js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return nil, domain.Refuse("installation-missing", "cannot use this NATS server",
-				"stream "+want.Name+" does not exist", "start a node with rollcall up: it sets the streams up")
+				"stream "+want.Name+" does not exist", "rollcall node init sets the streams up; rollcall up does it on its own server")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("open the event store: stream %s: %w", want.Name, err)

@@ -75,7 +75,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for code, change := range map[string][2]string{
-		"installation-newer":      {"rollcall.provision", "1000"},
+		"installation-newer":      {"rollcall.needs", "1000"},
 		"installation-partitions": {"rollcall.partitions", "64"},
 	} {
 		cfg := s.CachedInfo().Config
@@ -162,7 +162,7 @@ func TestEpochsSurviveTheBucket(t *testing.T) {
 	claimAbove(650)
 	write(800, 900)
 	write(1, 1) // and here the newest commit does not tell
-	if err := eventstore.RaiseEpochs(t.Context(), nc); err != nil {
+	if err := eventstore.Provision(t.Context(), nc, eventstore.Config{EveryEpoch: true}); err != nil {
 		t.Fatal(err)
 	}
 	claimAbove(900)

@@ -11,12 +11,21 @@ import (
 )
 
 // provision is the version of the streams' settings. Raise it with any change
-// to Streams; an older program then refuses to touch a newer installation.
-const provision = 2
+// to Streams; an older program then leaves them as they are, and refuses to
+// work with them if it is older than provisionNeeds.
+const (
+	provision = 2
+	// provisionNeeds is the oldest version of the settings that a program may
+	// know and work with these: raise it to provision when an older program
+	// would break a promise on them, and only then, for old nodes run beside
+	// new ones while a cluster is upgraded.
+	provisionNeeds = 2
+)
 
 // Metadata of our streams.
 const (
 	metaProvision  = "rollcall.provision"
+	metaNeeds      = "rollcall.needs"
 	metaPartitions = "rollcall.partitions"
 )
 
@@ -104,6 +113,7 @@ func Streams(cfg Config) []jetstream.StreamConfig {
 		}
 		s.Metadata = map[string]string{
 			metaProvision:  strconv.Itoa(provision),
+			metaNeeds:      strconv.Itoa(provisionNeeds),
 			metaPartitions: strconv.Itoa(domain.Partitions),
 		}
 	}
