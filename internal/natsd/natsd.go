@@ -36,6 +36,13 @@ type Config struct {
 	Port int
 	// Token that clients must show; empty asks for none.
 	Token string
+	// Operator, in place of a token, lets in whom the accounts of a NATS
+	// operator know.
+	Operator *Operator
+	// TLS of the client and the cluster port; nil only on loopback.
+	TLS *TLS
+	// Advertise is the "host:port" that clients are told; empty: where it listens.
+	Advertise string
 	// SyncAlways makes every write durable against a power cut before it is
 	// acknowledged.
 	SyncAlways bool
@@ -54,6 +61,9 @@ type Cluster struct {
 	// Host and Port to listen on for other servers.
 	Host string
 	Port int
+	// Advertise is the "host:port" that other servers are told; empty: where it
+	// listens.
+	Advertise string
 	// Routes are "host:port" of other servers.
 	Routes []string
 }
@@ -64,6 +74,7 @@ type Server struct {
 	URL string
 
 	token  string
+	creds  string
 	inner  *server.Server
 	broken chan string
 	lock   *nodefile.Lock
@@ -79,8 +90,12 @@ const readyTimeout = 2 * time.Minute
 const maxStore = 1 << 40
 
 // Start locks the directory, cuts damage out of its streams (package scrub),
-// starts a server in it and waits until it accepts connections. A directory in use is a *domain.Refusal.
+// starts a server in it and waits until it accepts connections. A directory in
+// use, or a port that would be open to strangers, is a *domain.Refusal.
 func Start(cfg Config) (*Server, error) {
+	if err := cfg.closed(); err != nil {
+		return nil, err
+	}
 	lock, err := LockDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -106,6 +121,9 @@ func Start(cfg Config) (*Server, error) {
 
 func start(cfg Config) (*Server, error) {
 	opts := options(cfg)
+	if err := secure(opts, cfg); err != nil {
+		return nil, err
+	}
 	inner, err := server.NewServer(opts)
 	if err != nil {
 		return nil, err
@@ -123,6 +141,9 @@ func start(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{inner: inner, token: cfg.Token, broken: log.broken}
+	if cfg.Operator != nil {
+		s.creds = cfg.Operator.Creds
+	}
 	if !opts.DontListen {
 		s.URL = clientURL(inner.ClientURL(), cfg.Token)
 	}
@@ -137,6 +158,7 @@ func options(cfg Config) *server.Options {
 		ServerName:        cfg.Name,
 		Host:              cmp.Or(cfg.Host, "127.0.0.1"),
 		Port:              cfg.Port,
+		ClientAdvertise:   cfg.Advertise,
 		DontListen:        cfg.Port == 0,
 		Authorization:     cfg.Token,
 		JetStream:         true,
@@ -147,7 +169,7 @@ func options(cfg Config) *server.Options {
 		NoSigs:            true,
 	}
 	if c := cfg.Cluster; c != nil {
-		opts.Cluster = server.ClusterOpts{Name: c.Name, Host: cmp.Or(c.Host, "127.0.0.1"), Port: c.Port}
+		opts.Cluster = server.ClusterOpts{Name: c.Name, Host: cmp.Or(c.Host, "127.0.0.1"), Port: c.Port, Advertise: c.Advertise}
 		for _, r := range c.Routes {
 			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: r})
 		}
@@ -191,7 +213,14 @@ func clientURL(raw, token string) string {
 // Connect connects inside the process, without a socket. The connection comes
 // back by itself only while the server runs.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	opts = append([]nats.Option{nats.InProcessServer(s.inner), nats.Token(s.token)}, opts...)
+	in := []nats.Option{nats.InProcessServer(s.inner)}
+	if s.token != "" {
+		in = append(in, nats.Token(s.token))
+	}
+	if s.creds != "" {
+		in = append(in, nats.UserCredentials(s.creds))
+	}
+	opts = append(in, opts...)
 	nc, err := nats.Connect("", opts...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the embedded NATS server: %w", err)

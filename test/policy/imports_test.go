@@ -25,6 +25,7 @@ var arrows = []arrow{
 	{"docs", nil, "pages depend on nothing"},
 	{"eventstore", []string{"proto", "domain"}, "the store knows commits, not what runs on them"},
 	{"internal/natsd", []string{"domain", "eventstore", "internal/nodefile"}, "the embedded server serves whoever connects, and refuses in our words"},
+	{"internal/auth", []string{"domain", "eventstore", "internal/natsd"}, "roles are keys and subjects: they are made before any node runs, and read when a server starts"},
 	{"internal/nearest", nil, "names are compared, not known"},
 	{"internal/jsontext", nil, "JSON is looked at as it was written, whoever wrote it"},
 	{"internal/schema", []string{"internal/jsontext", "internal/nearest"}, "arguments are read by their schema, whatever the tool"},
@@ -120,7 +121,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"github.com/nats-io/"},
-		only:    []string{"eventstore", "internal/natsd", "internal/api", "internal/node"},
+		only:    []string{"eventstore", "internal/natsd", "internal/auth", "internal/api", "internal/node"},
 		reason:  "what lies on NATS is decided in one place; everything else uses the seam of package eventstore",
 		tests:   true,
 	},

@@ -1,0 +1,117 @@
+package natsd
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/rollcall-dev/rollcall/domain"
+)
+
+// Operator is a NATS operator and all the accounts there are, as JWTs: nobody
+// else gets in, and no account can be made without the operator's key.
+type Operator struct {
+	// JWT of the operator, which names the system account.
+	JWT string
+	// Accounts by their public key.
+	Accounts map[string]string
+	// Creds is the file with which Connect opens the server to this process.
+	Creds string
+}
+
+// TLS names the files that a server is known by: its certificate for servers
+// and clients, and the authority that signed those of the other servers.
+type TLS struct {
+	CA, Cert, Key string
+}
+
+// closed refuses a server that strangers on the network could use.
+func (c Config) closed() error {
+	open := ""
+	switch {
+	case c.Port != 0 && !loopback(c.Host):
+		open = c.Host
+	case c.Cluster != nil && !loopback(c.Cluster.Host):
+		open = c.Cluster.Host
+	default:
+		return nil
+	}
+	why := ""
+	switch {
+	case c.TLS == nil:
+		why = "without TLS everybody on the way could read it, and any server could join"
+	case c.Operator == nil && c.Token == "":
+		why = "it would ask nobody who he is"
+	default:
+		return nil
+	}
+	return domain.Refuse("listening-open", "the embedded NATS server does not listen on "+open, why,
+		"listen on 127.0.0.1, or make certificates and roles with rollcall auth init DIR --server NAME=HOST")
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// handshake is how many seconds a TLS handshake may take on a busy machine;
+// the server's own default of two would keep its routes apart.
+const handshake = 10
+
+// secure adds who may come in, and the certificates, to the options.
+func secure(opts *server.Options, cfg Config) error {
+	if o := cfg.Operator; o != nil {
+		if err := trust(opts, o); err != nil {
+			return err
+		}
+	}
+	if cfg.TLS == nil {
+		return nil
+	}
+	cert, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+	if err != nil {
+		return fmt.Errorf("load the server's certificate: %w", err)
+	}
+	pem, err := os.ReadFile(cfg.TLS.CA)
+	if err != nil {
+		return fmt.Errorf("load the certificates' authority: %w", err)
+	}
+	authority := x509.NewCertPool()
+	if !authority.AppendCertsFromPEM(pem) {
+		return errors.New("load the certificates' authority: " + cfg.TLS.CA + " has no certificate")
+	}
+	certs := []tls.Certificate{cert}
+	opts.TLS, opts.TLSTimeout = true, handshake
+	opts.TLSConfig = &tls.Config{Certificates: certs, MinVersion: tls.VersionTLS12}
+	if cfg.Cluster != nil {
+		opts.Cluster.TLSTimeout = handshake
+		opts.Cluster.TLSConfig = &tls.Config{
+			Certificates: certs, MinVersion: tls.VersionTLS13,
+			RootCAs: authority, ClientCAs: authority, ClientAuth: tls.RequireAndVerifyClientCert,
+		}
+	}
+	return nil
+}
+
+func trust(opts *server.Options, o *Operator) error {
+	operator, err := jwt.DecodeOperatorClaims(o.JWT)
+	if err != nil {
+		return fmt.Errorf("read the operator's JWT: %w", err)
+	}
+	accounts := new(server.MemAccResolver)
+	for key, token := range o.Accounts {
+		if err := accounts.Store(key, token); err != nil {
+			return fmt.Errorf("keep account %s: %w", key, err)
+		}
+	}
+	opts.TrustedOperators = []*jwt.OperatorClaims{operator}
+	opts.SystemAccount = operator.SystemAccount
+	opts.AccountResolver = accounts
+	return nil
+}
