@@ -232,6 +232,9 @@ func rebuild(ctx context.Context, store eventstore.Store, key domain.Key) (*load
 // ready takes up a loaded state: open runs whose step was lost are resumed. A
 // step that is still under way, or has an outcome in the queue, was not lost.
 func (c *conversation) ready(a actor.Context, m *loaded) {
+	if m.err == nil {
+		m.err = c.understood(m.state)
+	}
 	if m.err != nil {
 		c.quarantine(m.err)
 		c.rollNone()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,6 +133,22 @@ func (n *Node) Touch() { n.busy() }
 
 // Quarantined lists the conversations that were set aside, with the reason.
 func (n *Node) Quarantined() map[domain.Key]error { return n.quarantine() }
+
+// SetAside lists the conversations that this node and, as last heard, the
+// others set aside, with the reason.
+func (n *Node) SetAside() map[domain.Key]string {
+	out := map[domain.Key]string{}
+	for _, peer := range n.peers.cluster().Nodes {
+		for key, why := range peer.Quarantined {
+			tenant, conversation, _ := strings.Cut(key, ".")
+			out[domain.Key{Tenant: tenant, Conversation: conversation}] = why
+		}
+	}
+	for key, err := range n.quarantine() {
+		out[key] = err.Error()
+	}
+	return out
+}
 
 // Cluster is who else is there and who works on what, as last seen.
 func (n *Node) Cluster() eventstore.Cluster { return n.peers.cluster() }

@@ -196,6 +196,7 @@ func (p *partition) stopWhenDrained(c actor.Context) {
 
 func (p *partition) finishDrop() {
 	if p.dropping != nil && len(p.conversations) == 0 {
+		p.forgetAside(p.id)
 		close(p.dropping.done)
 		p.dropping, p.lost = nil, nil
 	}

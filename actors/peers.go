@@ -24,6 +24,8 @@ type peers struct {
 
 	mu      sync.Mutex
 	leaving bool
+	// news: something of self changed that the others should hear at once.
+	news bool
 	known   *view
 	// changed is closed and replaced at every look.
 	changed chan struct{}
@@ -57,7 +59,7 @@ const (
 func newPeers(rt *runtime) *peers {
 	return &peers{
 		runtime: rt, every: firstLook, changed: make(chan struct{}), holding: map[int]func(error){},
-		self: eventstore.NodeInfo{Name: rt.Node, Life: rt.Life, Place: rt.Place, Version: rt.Version, Started: time.Now().UTC()},
+		self: eventstore.NodeInfo{Name: rt.Node, Life: rt.Life, Place: rt.Place, Version: rt.Version, Started: time.Now().UTC(), Schema: domain.EvolveVersion},
 	}
 }
 
@@ -66,7 +68,7 @@ func (p *peers) run(ctx context.Context) {
 	var ttl time.Duration
 	var next time.Time
 	for first := true; ctx.Err() == nil; pause(ctx, p.every) {
-		if now := time.Now(); !now.Before(next) {
+		if now := time.Now(); p.hasNews() || !now.Before(next) {
 			if got, err := p.announce(ctx); err == nil {
 				ttl = got
 				next = now.Add(ttl / 3)
@@ -146,9 +148,9 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration) {
 	}
 	p.self.Leaving = p.leaving
 	c.Nodes[p.Node] = p.self
-	v := &view{cluster: c, wanted: place(takers(c), p.Partitions), free: map[int]time.Time{}, away: map[int]int{}}
+	v := &view{cluster: c, wanted: place(takers(c), p.Partitions, understands(c)), free: map[int]time.Time{}, away: map[int]int{}}
 	if p.Alone {
-		v.wanted = place([]string{p.Node}, p.Partitions)
+		v.wanted = place([]string{p.Node}, p.Partitions, understands(c))
 	}
 	for _, q := range p.Partitions {
 		if c.Owners[q].Node == "" {
@@ -188,6 +190,18 @@ func takers(c eventstore.Cluster) (names []string) {
 		}
 	}
 	return names
+}
+
+// understands tells which nodes are able to work on a partition: those that
+// know the newest schema that any node met there.
+func understands(c eventstore.Cluster) func(node string, partition int) bool {
+	needed := map[int]uint32{}
+	for _, n := range c.Nodes {
+		for p, schema := range n.Newer {
+			needed[p] = max(needed[p], schema)
+		}
+	}
+	return func(node string, partition int) bool { return c.Nodes[node].Schema >= needed[partition] }
 }
 
 func takes(c eventstore.Cluster, node string) bool {

@@ -12,7 +12,9 @@ import (
 //
 // It is rendezvous hashing with room: each node has as many partitions as any
 // other, or one more, and a node that comes or goes moves few of the others'.
-func place(nodes []string, partitions []int) map[int]string {
+// A partition goes to the nodes that are able to work on it, whatever room they
+// have, as long as there is one.
+func place(nodes []string, partitions []int, able func(node string, partition int) bool) map[int]string {
 	wanted := make(map[int]string, len(partitions))
 	if len(nodes) == 0 {
 		return wanted
@@ -22,15 +24,15 @@ func place(nodes []string, partitions []int) map[int]string {
 	slices.Sort(partitions)
 	even, more := len(partitions)/len(nodes), len(partitions)%len(nodes)
 	has := make(map[string]int, len(nodes))
+	room := func(n string) bool { return has[n] < even || has[n] == even && more > 0 }
 	for _, p := range partitions {
-		best, highest := "", uint64(0)
-		for _, n := range nodes {
-			if has[n] > even || has[n] == even && more == 0 {
-				continue
-			}
-			if s := score(n, p); best == "" || s > highest {
-				best, highest = n, s
-			}
+		can := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !able(n, p) })
+		if len(can) == 0 {
+			can = nodes
+		}
+		best := highest(p, can, room)
+		if best == "" {
+			best = highest(p, can, func(string) bool { return true })
 		}
 		if has[best] == even {
 			more--
@@ -39,6 +41,16 @@ func place(nodes []string, partitions []int) map[int]string {
 		wanted[p] = best
 	}
 	return wanted
+}
+
+// highest is the node that suits the partition best; empty when none may.
+func highest(partition int, nodes []string, may func(string) bool) (best string) {
+	for _, n := range nodes {
+		if may(n) && (best == "" || score(n, partition) > score(best, partition)) {
+			best = n
+		}
+	}
+	return best
 }
 
 // score is how well a node suits a partition: the same number everywhere.

@@ -123,19 +123,24 @@ func (c *conversation) isWarm(a actor.Context) {
 
 // Roll calls the roll of one conversation, or of all conversations of the
 // tenant on this node when key.Conversation is empty. Cold conversations are
-// rebuilt from the log. No model is called for it. Conversations of another
-// node's partitions are left out: see Elsewhere.
-func (n *Node) Roll(ctx context.Context, key domain.Key) ([]Present, error) {
+// rebuilt from the log. No model is called for it. Only the given partitions are
+// asked, by default all, and not those of other nodes: see Elsewhere.
+func (n *Node) Roll(ctx context.Context, key domain.Key, partitions ...int) ([]Present, error) {
+	if partitions == nil {
+		partitions = n.Partitions
+	}
 	keys := []domain.Key{key}
 	if key.Conversation == "" {
 		n.replays.settled(ctx)
-		all, err := n.Store.Conversations(ctx, n.Partitions)
+		all, err := n.Store.Conversations(ctx, partitions)
 		if err != nil {
 			return nil, fmt.Errorf("roll: %w", err)
 		}
 		keys = slices.DeleteFunc(all, func(k domain.Key) bool { return k.Tenant != key.Tenant })
 	}
-	keys = slices.DeleteFunc(keys, func(k domain.Key) bool { return n.peers.elsewhere(k.Partition()) })
+	keys = slices.DeleteFunc(keys, func(k domain.Key) bool {
+		return !slices.Contains(partitions, k.Partition()) || n.peers.elsewhere(k.Partition())
+	})
 	n.busy()
 	out, err := n.askAll(ctx, keys)
 	if err != nil {

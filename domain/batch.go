@@ -42,11 +42,15 @@ type Result struct {
 }
 
 // Begin starts a batch on the state. It refuses an epoch lower than the
-// state's: another node has taken over.
+// state's: another node has taken over. And it refuses a state that this
+// program does not understand.
 func (s *State) Begin(r *Rules, st Stamp) (*Batch, error) {
 	if st.Epoch < s.Epoch {
 		return nil, Refuse("stale-epoch", fmt.Sprintf("epoch %d cannot write to %s", st.Epoch, s.Key),
 			fmt.Sprintf("a node with epoch %d owns it", s.Epoch), "drop the partition")
+	}
+	if err := s.Understood(); err != nil {
+		return nil, err
 	}
 	at := st.Time.UTC()
 	if at.Before(s.Time) { // arrival decides, no node's clock

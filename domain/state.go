@@ -6,8 +6,11 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// EvolveVersion is the version of the fold. A snapshot made by another version
-// does not count.
+// EvolveVersion is the version of the fold: what the events there are do to the
+// state. Every commit says with which one it was decided. A snapshot made by
+// another version does not count, and on a commit of a newer one nothing is
+// decided: see [State.Understood]. Raise it with every new kind of event, every
+// new field of one and every change of what one does.
 const EvolveVersion uint32 = 3
 
 // State is a conversation at one version: plain data, changed only by events.
@@ -20,6 +23,9 @@ type State struct {
 	LastHash []byte `json:",omitempty"`
 	Epoch    uint64 `json:",omitempty"`
 	Time     time.Time
+	// Newer is the version of a fold that this program does not have and the log
+	// asks for; 0 when it understands all of the log.
+	Newer uint32 `json:",omitempty"`
 
 	// Opened is false before the first commit.
 	Opened    bool                                   `json:",omitempty"`

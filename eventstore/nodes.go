@@ -24,6 +24,10 @@ type NodeInfo struct {
 	Place   string    `json:"place,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Started time.Time `json:"started"`
+	// Schema is the newest version of commits that the node understands, and Newer
+	// what it met beyond that, by partition.
+	Schema uint32         `json:"schema,omitempty"`
+	Newer  map[int]uint32 `json:"newer,omitempty"`
 	// Leaving: it lets go of its partitions and takes none.
 	Leaving bool `json:"leaving,omitempty"`
 	// Quarantined conversations, the first of them, by key with the reason.

@@ -45,25 +45,39 @@ func (c *Client) Close() {
 // Tenant that the client asks for.
 func (c *Client) Tenant() string { return c.tenant }
 
-// attempt is how long one try of a request waits for its answer. A write
-// answers within Patience of the server; what is lost is tried again, which
-// its id makes harmless.
-const attempt = Patience + 7*time.Second
+const (
+	// attempt is how long one try of a request waits for its answer. A write
+	// answers within Patience of the server; what is lost is tried again, which
+	// its id makes harmless.
+	attempt = Patience + 7*time.Second
+	// silence is how long a node that works on a request may say nothing. Then it
+	// is taken for dead, and another is asked.
+	silence = 3*working + working/2
+	// silences are how often that may happen to one request.
+	silences = 5
+)
 
 // request asks until somebody answers. The error is a *domain.Refusal or the
 // context's.
 func (c *Client) request(ctx context.Context, verb string, data []byte, binary bool) ([]byte, error) {
-	subject := "rollcall.api." + c.tenant + "." + verb
+	return c.ask(ctx, "rollcall.api."+c.tenant+"."+verb, data, binary)
+}
+
+func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bool) ([]byte, error) {
 	if int64(len(data)) > c.nc.MaxPayload() {
 		return nil, domain.Refuse("text-too-long", "the request is larger than a NATS message may be",
 			fmt.Sprintf("%d KiB, the limit is %d KiB", len(data)>>10, c.nc.MaxPayload()>>10),
 			"put long texts into a file and give it with --input")
 	}
-	began := time.Now()
+	began, silent := time.Now(), 0
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		body, err := c.try(ctx, subject, data, binary)
 		if err == nil {
 			return body, nil
+		}
+		if errors.Is(err, errSilent) && silent < silences {
+			silent++
+			began = time.Now() // it was there to take the request
 		}
 		if r, ok := errors.AsType[*domain.Refusal](err); ok {
 			return nil, r
@@ -82,6 +96,9 @@ func (c *Client) request(ctx context.Context, verb string, data []byte, binary b
 	}
 }
 
+// errSilent: nobody works on the request any more.
+var errSilent = errors.New("the node that was asked fell silent")
+
 func unreachable(err error) error {
 	why := "nothing answers on NATS"
 	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrDisconnected) {
@@ -95,6 +112,7 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 	msg := nats.NewMsg(subject)
 	msg.Data, msg.Reply = data, c.nc.NewRespInbox()
 	msg.Header.Set(HeaderParts, "yes")
+	msg.Header.Set(HeaderWorking, "yes")
 	msg.Header.Set(contentType, contentJSON)
 	if binary {
 		msg.Header.Set(contentType, contentProtobuf)
@@ -114,7 +132,7 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	var body []byte
-	for want := 1; ; want++ {
+	for want := 1; ; {
 		m, err := c.next(ctx, sub, reconnects)
 		if err != nil {
 			return nil, err
@@ -124,6 +142,9 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 		}
 		if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
 			return nil, decodeError(m, code)
+		}
+		if m.Header.Get(HeaderWorking) != "" {
+			continue
 		}
 		part := m.Header.Get(HeaderPart)
 		if part == "" {
@@ -136,13 +157,14 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 		if body = append(body, m.Data...); i == n {
 			return body, nil
 		}
+		want++
 	}
 }
 
-// next waits for a message. What was asked on a connection that broke since, of
-// a node that was killed perhaps, nobody answers any more.
+// next waits for a message. What was asked on a connection that broke since, or
+// of a node that fell silent, nobody answers any more.
 func (c *Client) next(ctx context.Context, sub *nats.Subscription, reconnects uint64) (*nats.Msg, error) {
-	for {
+	for began := time.Now(); ; {
 		moment, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		m, err := sub.NextMsgWithContext(moment)
 		cancel()
@@ -153,6 +175,8 @@ func (c *Client) next(ctx context.Context, sub *nats.Subscription, reconnects ui
 			return nil, nats.ErrTimeout
 		case c.nc.Stats().Reconnects != reconnects:
 			return nil, nats.ErrDisconnected
+		case time.Since(began) > silence:
+			return nil, errSilent
 		}
 	}
 }

@@ -41,8 +41,8 @@ func Connect(t Target, tenant, name string) (*Client, error) {
 // Dial connects. A connection to a local node survives the node's restart on
 // another port, because each dial reads node.json again. The error is a
 // *domain.Refusal.
-func Dial(t Target, name string) (*nats.Conn, error) {
-	options := []nats.Option{
+func Dial(t Target, name string, more ...nats.Option) (*nats.Conn, error) {
+	options := append([]nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond),
@@ -53,12 +53,19 @@ func Dial(t Target, name string) (*nats.Conn, error) {
 		nats.Timeout(2 * time.Second),
 		// What goes wrong in the background shows in the requests.
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
-	}
+	}, more...)
 	if t.URL != "" {
 		return dialURL(t, options)
 	}
-	if _, err := nodefile.Read(t.Dir); err != nil {
+	info, err := nodefile.Read(t.Dir)
+	if err != nil {
 		return nil, noNode(t.Dir, err)
+	}
+	if info.Joined {
+		return dialURL(Target{
+			URL: info.URL, Token: info.Token, User: info.User, Password: info.Password,
+			Creds: info.Creds, NKey: info.NKey, CA: info.CA, Cert: info.Cert, Key: info.Key,
+		}, options)
 	}
 	d := &nodeDialer{dir: t.Dir}
 	nc, err := nats.Connect("nats://127.0.0.1", append(options, nats.SetCustomDialer(d), nats.TokenHandler(d.Token))...)

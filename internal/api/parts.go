@@ -6,6 +6,9 @@ package api
 const (
 	HeaderParts = "Rollcall-Parts"
 	HeaderPart  = "Rollcall-Part"
+	// HeaderWorking, in a request, asks to hear every second that it is worked
+	// on: by empty messages that carry it.
+	HeaderWorking = "Rollcall-Working"
 )
 
 // partBytes is the size of a part; an answer up to maxWhole is one message.

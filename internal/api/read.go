@@ -172,10 +172,7 @@ func (s *Server) roll(ctx context.Context, tenant string, r ReadRequest) (any, e
 			return nil, err
 		}
 	}
-	members, err := s.cfg.Roller.Roll(ctx, key)
-	if members == nil {
-		members = []MemberRoll{}
-	}
+	members, err := s.rollOfAll(ctx, key)
 	slices.SortFunc(members, func(a, b MemberRoll) int {
 		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(ordinal(a.ID), ordinal(b.ID)))
 	})
@@ -240,14 +237,6 @@ func (s *Server) usage(ctx context.Context, tenant string, r ReadRequest) (any, 
 		return err
 	})
 	return out, err
-}
-
-func (s *Server) doctor(ctx context.Context, tenant string, _ ReadRequest) (any, error) {
-	checks, err := s.cfg.Doctor.Diagnose(ctx, tenant)
-	if checks == nil {
-		checks = []Check{}
-	}
-	return DoctorAnswer{Node: s.cfg.Node, Checks: checks}, err
 }
 
 func (s *Server) info(_ context.Context, tenant string, _ ReadRequest) (any, error) {

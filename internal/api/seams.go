@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
@@ -35,13 +36,39 @@ var _ Views = (*projections.DB)(nil)
 // Roller has members answer from their actors, without a model call.
 type Roller interface {
 	// Roll answers for one conversation, or for all of the tenant when the
-	// key's Conversation is empty.
-	Roll(ctx context.Context, key domain.Key) ([]MemberRoll, error)
+	// key's Conversation is empty: for those of the partitions that are this
+	// node's. covered says which of them it answered for.
+	Roll(ctx context.Context, key domain.Key, partitions []int) (members []MemberRoll, covered []int, err error)
 }
 
 // Doctor runs a node's own checks.
 type Doctor interface {
-	Diagnose(ctx context.Context, tenant string) ([]Check, error)
+	// Diagnose looks at this node and, if whole, at what all nodes share.
+	Diagnose(ctx context.Context, tenant string, whole bool) ([]Check, error)
+}
+
+// Cluster knows the nodes on the NATS of this one.
+type Cluster interface {
+	// Peers are the names of the others, as last seen.
+	Peers() []string
+	Nodes(ctx context.Context) ([]NodeLine, error)
+	// Drain asks a node to have no partition, or takes that back.
+	Drain(ctx context.Context, name string, on bool) error
+}
+
+// NodeLine is one node as node ls shows it.
+type NodeLine struct {
+	Name string `json:"name"`
+	// Status is up, leaving or gone: what is gone still holds what has not lapsed.
+	Status string `json:"status"`
+	// Drained: an operator wants it to have nothing.
+	Drained bool `json:"drained"`
+	// Partitions that it works on.
+	Partitions []int `json:"partitions"`
+	// Place is its machine and data directory.
+	Place   string     `json:"place,omitempty"`
+	Version string     `json:"version,omitempty"`
+	Started *time.Time `json:"started,omitempty"`
 }
 
 // MemberRoll is a member's own answer to the roll.

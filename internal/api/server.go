@@ -26,6 +26,8 @@ type Config struct {
 	Views  Views
 	Roller Roller
 	Doctor Doctor
+	// Cluster knows the other nodes; nil: there are none.
+	Cluster Cluster
 	// Node is the node's name, Version the program's (semantic).
 	Node    string
 	Version string
@@ -53,6 +55,8 @@ type Server struct {
 	uploads *uploads
 	folds   *folds
 	blobs   *blobCache
+	// peers asks other nodes.
+	peers *Client
 }
 
 const maxRequests = 64
@@ -68,6 +72,9 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 	if cfg.Touch == nil {
 		cfg.Touch = func() {}
 	}
+	if cfg.Cluster == nil {
+		cfg.Cluster = alone{}
+	}
 	if cfg.Version == "" {
 		cfg.Version = "0.0.0"
 	}
@@ -80,6 +87,7 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 		nc: nc, cfg: cfg, ctx: ctx, cancel: cancel,
 		slots:   make(chan struct{}, maxRequests),
 		answers: answers, uploads: newUploads(), folds: newFolds(cfg.Store), blobs: newBlobCache(cfg.Store),
+		peers: NewClient(nc, ""),
 	}
 	s.service, err = micro.AddService(nc, micro.Config{
 		Name: ServiceName, Version: cfg.Version,
@@ -108,6 +116,10 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 		s.Close() //nolint:errcheck // the first error is the one to tell
 		return nil, fmt.Errorf("serve api uploads: %w", err)
 	}
+	if err := s.serveNodes(); err != nil {
+		s.Close() //nolint:errcheck // the first error is the one to tell
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -130,9 +142,31 @@ func (s *Server) Close() error {
 // verb is one endpoint: exactly one of write and read is set.
 type verb struct {
 	name, impact, about string
+	whose               whose
 	write               func(json []byte) (writeRequest, error)
 	read                func(ctx context.Context, c call) (any, error)
 }
+
+// tenantAt is the token of the subject that names the tenant; 0: none does.
+func (v verb) tenantAt() int {
+	switch v.whose {
+	case operators:
+		return 0
+	case nodes:
+		return 3
+	}
+	return 2
+}
+
+// whose subjects a verb has: clients', operators' of the installation, or
+// those between nodes.
+type whose int
+
+const (
+	clients whose = iota
+	operators
+	nodes
+)
 
 // call is one request as it came.
 type call struct {
@@ -187,7 +221,12 @@ func (s *Server) handler(v verb) micro.HandlerFunc {
 // micro request may be answered only inside its callback.
 func (s *Server) answer(v verb, r micro.Request) {
 	binary := r.Headers().Get(contentType) == contentProtobuf
+	idle := func() {}
+	if r.Headers().Get(HeaderWorking) != "" {
+		idle = s.tellWorking(v, r)
+	}
 	body, err := s.serve(v, r, binary)
+	idle()
 	if r.Reply() == "" {
 		return
 	}
@@ -213,6 +252,30 @@ func (s *Server) answer(v verb, r micro.Request) {
 	}
 }
 
+// working is how often an asker who wants to know hears that its request is
+// worked on.
+const working = time.Second
+
+// tellWorking says so until the function it returns is called. A node that was
+// killed says nothing more, and its askers turn to another.
+func (s *Server) tellWorking(v verb, r micro.Request) (idle func()) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(working)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				s.respond(v, r, false, nil, HeaderWorking, "yes")
+			}
+		}
+	}()
+	return func() { close(stop); <-stopped }
+}
+
 func (s *Server) respond(v verb, r micro.Request, binary bool, data []byte, header ...string) {
 	msg := nats.NewMsg(r.Reply())
 	msg.Data = data
@@ -229,12 +292,15 @@ func (s *Server) respond(v verb, r micro.Request, binary bool, data []byte, head
 }
 
 func (s *Server) serve(v verb, r micro.Request, binary bool) ([]byte, error) {
-	tokens := strings.Split(r.Subject(), ".")
-	if len(tokens) < 4 || !domain.ValidToken(tokens[2]) {
-		return nil, domain.Refuse("tenant-invalid", "the tenant in the subject is not valid",
-			"a tenant is 1 to 64 of a-z, 0-9, '-' and '_'", "use main")
+	tenant := ""
+	if at := v.tenantAt(); at > 0 {
+		tokens := strings.Split(r.Subject(), ".")
+		if len(tokens) < at+2 || !domain.ValidToken(tokens[at]) {
+			return nil, domain.Refuse("tenant-invalid", "the tenant in the subject is not valid",
+				"a tenant is 1 to 64 of a-z, 0-9, '-' and '_'", "use main")
+		}
+		tenant = tokens[at]
 	}
-	tenant := tokens[2]
 	if v.write != nil {
 		req, err := decodeWrite(v, r.Data(), binary)
 		if err != nil {

@@ -190,12 +190,12 @@ func (w *world) position(key domain.Key) (p eventstore.Position) {
 }
 
 // Roll implements api.Roller.
-func (w *world) Roll(context.Context, domain.Key) ([]api.MemberRoll, error) {
-	return slices.Clone(w.rolls), nil
+func (w *world) Roll(_ context.Context, _ domain.Key, partitions []int) ([]api.MemberRoll, []int, error) {
+	return slices.Clone(w.rolls), partitions, nil
 }
 
 // Diagnose implements api.Doctor.
-func (w *world) Diagnose(context.Context, string) ([]api.Check, error) {
+func (w *world) Diagnose(context.Context, string, bool) ([]api.Check, error) {
 	return []api.Check{{Name: "storage", Level: api.OK, Found: "fine"}}, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/config"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
 // App is what a process gives the command line.
@@ -45,14 +46,16 @@ type App struct {
 // NodeConfig is what a node is started with.
 type NodeConfig struct {
 	Settings *config.Settings
-	Version  string
-	Log      *slog.Logger
+	// Join: the node runs on the NATS of the settings.
+	Join    bool
+	Version string
+	Log     *slog.Logger
 }
 
 // Node is a running node.
 type Node interface {
 	// Address opens the node to clients on this machine.
-	Address() (url, token string)
+	Address() nodefile.Info
 	// Quiet reports since when nothing has been going on; false while work is due.
 	Quiet() (since time.Time, quiet bool)
 	// Failed tells, once, why the node can store nothing any more.
@@ -199,7 +202,7 @@ func (s *session) command(c *cobra.Command, run func(ctx context.Context, args [
 
 // checkData refuses a data directory that is something else.
 func (s *session) checkData(c *cobra.Command) error {
-	if slices.Contains([]string{"version", "errors", "config", "demo"}, c.Name()) || s.cfg.NATS.Set() {
+	if slices.Contains([]string{"version", "errors", "config", "demo"}, c.Name()) || s.cfg.NATS.Set() && c.Name() != "up" {
 		return nil // it needs none
 	}
 	if s.cfg.Data == "" {

@@ -61,9 +61,18 @@ func noArgs(c *cobra.Command, given []string) error {
 		if near := c.SuggestionsFor(given[0]); len(near) > 0 {
 			why += "; did you mean " + strings.Join(near, " or ") + "?"
 		}
-		return domain.Refuse("usage", "the command line cannot be understood", why, "rollcall --help lists the commands")
+		return domain.Refuse("usage", "the command line cannot be understood", why, c.CommandPath()+" --help lists the commands")
 	}
 	return args(0, 0)(c, given)
+}
+
+// family makes a command that only holds others: alone it shows its help.
+func family(c *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	c.AddCommand(members...)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.Args = noArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	return c
 }
 
 // didYouMean ends a sentence with the nearest of the words that are right.

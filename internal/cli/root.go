@@ -51,7 +51,7 @@ team goes on after a crash, and anybody can check what it did.`,
 		s.ls(), s.show(), s.roll(), s.watch(), s.log(), s.mail(), s.files(),
 		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.dissolve(),
 		s.replay(), s.verify(),
-		s.doctor(), s.config(), s.errors(), s.versionCommand(),
+		s.doctor(), s.nodeCommand(), s.auth(), s.config(), s.errors(), s.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		c.SuggestFor = alsoCalled[c.Name()]
@@ -63,7 +63,7 @@ team goes on after a crash, and anybody can check what it did.`,
 var alsoCalled = map[string][]string{
 	"ls":        {"list", "ps"},
 	"show":      {"status", "get", "describe"},
-	"up":        {"start", "serve", "node"},
+	"up":        {"start", "serve"},
 	"down":      {"stop", "kill"},
 	"log":       {"logs", "events", "history"},
 	"watch":     {"follow", "attach"},

@@ -50,6 +50,9 @@ func (s *session) settings(c *cobra.Command) error {
 			given[name] = f.Value.String()
 		}
 	}
+	if f := c.Flags().Lookup(joinFlag); f != nil && f.Changed {
+		given["nats-url"] = f.Value.String()
+	}
 	home, _ := s.Env("HOME")
 	var err error
 	s.cfg, err = config.Load(config.Sources{Flags: given, Env: s.Env, Dir: s.Dir, Home: home})

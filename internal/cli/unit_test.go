@@ -59,6 +59,9 @@ func commands(t *testing.T) []string {
 	var names []string
 	for _, c := range s.root().Commands() {
 		names = append(names, c.Name())
+		for _, sub := range c.Commands() {
+			names = append(names, c.Name()+" "+sub.Name())
+		}
 	}
 	return names
 }
@@ -114,12 +117,12 @@ func updating() bool {
 
 func TestUsageErrors(t *testing.T) {
 	for _, name := range commands(t) {
-		c := newConsole(t, name, "--no-such-flag")
+		c := newConsole(t, append(strings.Fields(name), "--no-such-flag")...)
 		c.run(t, api.ExitUsage)
 		if c.out.Len() > 0 || !strings.Contains(c.err.String(), "[usage]") {
 			t.Errorf("%s: stdout %q, stderr %q", name, c.out.String(), c.err.String())
 		}
-		c = newConsole(t, name, "a", "b", "c", "d", "e", "--json")
+		c = newConsole(t, append(strings.Fields(name), "a", "b", "c", "d", "e", "--json")...)
 		c.run(t, api.ExitUsage)
 		var doc api.ErrorBody
 		if err := json.Unmarshal(c.err.Bytes(), &doc); err != nil || doc.Code != "usage" || doc.Exit != api.ExitUsage {
@@ -276,9 +279,11 @@ type fakeNode struct {
 	failed chan error
 }
 
-func (n *fakeNode) Address() (string, string) { return "nats://127.0.0.1:1", "token" }
-func (n *fakeNode) Quiet() (time.Time, bool)  { return n.quiet() }
-func (n *fakeNode) Failed() <-chan error      { return n.failed }
+func (n *fakeNode) Address() nodefile.Info {
+	return nodefile.Info{URL: "nats://127.0.0.1:1", Token: "token"}
+}
+func (n *fakeNode) Quiet() (time.Time, bool) { return n.quiet() }
+func (n *fakeNode) Failed() <-chan error     { return n.failed }
 func (n *fakeNode) Close(context.Context) error {
 	close(n.closed)
 	return nil

@@ -15,6 +15,9 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
+// joinFlag sets the NATS servers, and says that the node has none of its own.
+const joinFlag = "join"
+
 // drainTime bounds the good-ordered stop of a node.
 const drainTime = 15 * time.Second
 
@@ -26,24 +29,29 @@ func (s *session) up() *cobra.Command {
 		Short: "Run a node in the foreground",
 		Long: `Up runs a node until it is told to stop: an embedded NATS server on loopback with
 the event log, and the teams of its conversations. What was unfinished goes on.
-Ctrl-C or SIGTERM drains it: open runs are set down and taken up by the next node.`,
+Ctrl-C or SIGTERM drains it: open runs are set down and taken up by the next node.
+
+With --join the node brings no server: it runs on the NATS at that address, made
+ready once with rollcall node init, and shares the work with the other nodes there.`,
 		Example: `  rollcall up
   rollcall up --data ./team-data --model gpt-4o-mini
-  rollcall up --sync interval`,
+  rollcall up --sync interval
+  rollcall up --join nats://nats-1:4222,nats://nats-2:4222 --nats-creds node.creds`,
 		GroupID: groupBegin, Args: args(0, 0),
 	}
 	addNodeSettings(c)
+	c.Flags().String(joinFlag, "", "run on this NATS, with whatever other nodes are there: URLs, as in NATS_URL")
 	c.Flags().BoolVar(&background, "background", false, "log to stderr only, and exit when idle: how run starts a node")
 	c.Flags().DurationVar(&idle, "idle-exit", 0, "exit after this time without work; 0: never (with --background 10m)")
 	return s.command(c, func(ctx context.Context, _ []string) error {
 		if background && idle == 0 {
 			idle = 10 * time.Minute
 		}
-		return s.runNode(ctx, background, idle)
+		return s.runNode(ctx, c.Flags().Changed(joinFlag), background, idle)
 	})
 }
 
-func (s *session) runNode(ctx context.Context, background bool, idle time.Duration) error {
+func (s *session) runNode(ctx context.Context, join, background bool, idle time.Duration) error {
 	if err := s.needModel(); err != nil {
 		s.say("warning: %s: conversations can be read, no run will succeed (%s)", api.AsRefusal(err).What, api.AsRefusal(err).Try)
 	}
@@ -51,7 +59,7 @@ func (s *session) runNode(ctx context.Context, background bool, idle time.Durati
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return dataDir(dir, err)
 	}
-	if !s.cfg.SyncAlways && !background {
+	if !s.cfg.SyncAlways && !background && !join {
 		s.say("sync: interval — a crash of the process loses nothing, a power cut may lose the last seconds")
 	}
 	level := slog.LevelInfo
@@ -59,12 +67,13 @@ func (s *session) runNode(ctx context.Context, background bool, idle time.Durati
 		level = slog.LevelError
 	}
 	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level}))
-	node, err := s.StartNode(ctx, NodeConfig{Settings: s.cfg, Version: s.Version, Log: log})
+	node, err := s.StartNode(ctx, NodeConfig{Settings: s.cfg, Join: join, Version: s.Version, Log: log})
 	if err != nil {
 		return err
 	}
-	url, token := node.Address()
-	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: url, Token: token}); err != nil {
+	info := node.Address()
+	info.PID = os.Getpid()
+	if err := nodefile.Write(dir, info); err != nil {
 		return errors.Join(dataDir(dir, err), closeNode(ctx, node))
 	}
 	if s.flags.json {

@@ -17,6 +17,13 @@ import (
 // recover by itself.
 func (n *Node) Failed() <-chan error { return n.failed }
 
+func (n *Node) fail(why error) {
+	select {
+	case n.failed <- why:
+	default: // it failed already
+	}
+}
+
 // watch waits for the server to say that it cannot write.
 func (n *Node) watch(server *natsd.Server, dir string) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -25,8 +32,8 @@ func (n *Node) watch(server *natsd.Server, dir string) {
 		defer close(done)
 		select {
 		case why := <-server.Broken():
-			n.failed <- domain.Refuse("storage-failed", "nothing can be stored in "+dir, why,
-				"free space on its disk, or mend it; then start the node again: it goes on from what was acknowledged")
+			n.fail(domain.Refuse("storage-failed", "nothing can be stored in "+dir, why,
+				"free space on its disk, or mend it; then start the node again: it goes on from what was acknowledged"))
 		case <-ctx.Done():
 		}
 	}()

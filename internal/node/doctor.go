@@ -24,10 +24,13 @@ type doctor struct {
 }
 
 // Diagnose implements api.Doctor.
-func (d *doctor) Diagnose(ctx context.Context, _ string) ([]api.Check, error) {
+func (d *doctor) Diagnose(ctx context.Context, _ string, whole bool) ([]api.Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	checks := []api.Check{d.storage(), d.streams(ctx), d.log(ctx), d.behind(ctx), d.model(), d.dead(ctx), d.quarantine()}
+	checks := []api.Check{d.behind(ctx), d.model(), d.quarantine()}
+	if whole {
+		checks = []api.Check{d.storage(), d.streams(ctx), d.log(ctx), checks[0], checks[1], d.dead(ctx), checks[2]}
+	}
 	for i := range checks {
 		checks[i].Node = d.node.name
 	}

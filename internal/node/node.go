@@ -8,7 +8,6 @@ package node
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/oklog/ulid/v2"
 	"google.golang.org/protobuf/proto"
 
@@ -29,7 +27,7 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
-	"github.com/rollcall-dev/rollcall/internal/natsd"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
 	"github.com/rollcall-dev/rollcall/internal/tool"
 	"github.com/rollcall-dev/rollcall/internal/tool/files"
 	"github.com/rollcall-dev/rollcall/internal/tool/mail"
@@ -40,6 +38,8 @@ import (
 // Config is what a node is made of.
 type Config struct {
 	Settings *config.Settings
+	// Join: the node runs on the NATS that the settings name.
+	Join bool
 	// Version of the program.
 	Version string
 	// Log gets what the operator of the node should know.
@@ -49,11 +49,12 @@ type Config struct {
 // Node is a running node. It owns everything it started; Close ends it.
 type Node struct {
 	// name is the node's lasting name.
-	name       string
-	url, token string
-	log        *slog.Logger
-	actors     *actors.Node
-	failed     chan error
+	name string
+	// address is how clients on this machine reach its NATS.
+	address nodefile.Info
+	log     *slog.Logger
+	actors  *actors.Node
+	failed  chan error
 	// undo ends what was started, last first.
 	undo []func(context.Context) error
 }
@@ -78,35 +79,19 @@ const aloneTTL = time.Minute
 
 func (n *Node) start(ctx context.Context, cfg Config) error {
 	set := cfg.Settings
-	if set.NATS.Set() {
-		return domain.Refuse("nats-elsewhere", "cannot start a node on "+set.NATS.URL,
-			"a node brings its own NATS server", "leave out NATS_URL and NATS_CONTEXT to start one here")
-	}
 	models, modelName, err := n.models(set)
 	if err != nil {
 		return err
 	}
-	n.token = rand.Text()
-	server, err := natsd.Start(natsd.Config{Dir: set.Data, Port: -1, Token: n.token, SyncAlways: set.SyncAlways, Log: cfg.Log})
+	g, err := n.stand(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	n.onClose(func(context.Context) error { server.Shutdown(); return nil })
-	n.url = server.URL
-	n.watch(server, set.Data)
-	if n.name, err = lastingName(set.Data); err != nil {
-		return err
-	}
-	nc, err := n.connect(server)
+	log, err := eventstore.Open(ctx, g.nc, g.store)
 	if err != nil {
 		return err
 	}
-	storeConfig := eventstore.Config{LeaseTTL: aloneTTL, OnDisk: natsd.OnDisk(set.Data), Log: cfg.Log}
-	if err := eventstore.Provision(ctx, nc, storeConfig); err != nil {
-		return err
-	}
-	log, err := eventstore.Open(ctx, nc, storeConfig)
-	if err != nil {
+	if err := n.nameIsFree(ctx, log, place(set.Data)); err != nil {
 		return err
 	}
 	db, err := n.follow(ctx, set.Data, log)
@@ -114,7 +99,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	store := eventstore.Guard(log, db, cfg.Log)
-	feed := api.NewFeed(nc, store, cfg.Log)
+	feed := api.NewFeed(g.nc, store, cfg.Log)
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
 	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices}
@@ -122,12 +107,13 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	for _, t := range tools {
 		rules.Tools = append(rules.Tools, t.Definition())
 	}
-	if err := n.act(ctx, cfg, store, nc, models, rules, tools, feed); err != nil {
+	if err := n.act(ctx, cfg, store, g, models, rules, tools, feed); err != nil {
 		return err
 	}
-	service, err := api.Serve(nc, api.Config{
-		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Doctor: &doctor{node: n, settings: set, store: log, views: db, nc: nc},
-		Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
+	service, err := api.Serve(g.nc, api.Config{
+		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Cluster: &cluster{store: log, node: n.actors, name: n.name},
+		Doctor: &doctor{node: n, settings: set, store: log, views: db, nc: g.nc},
+		Node:   n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 		Settings: api.SettingsOf(set.Model, set.BaseURL, set.Key.Reveal(), set.SyncAlways),
 	})
 	if err != nil {
@@ -163,20 +149,6 @@ func (n *Node) models(set *config.Settings) (model.Client, string, error) {
 	return c, "scripted", nil
 }
 
-func (n *Node) connect(server *natsd.Server) (*nats.Conn, error) {
-	closed := make(chan struct{})
-	nc, err := server.Connect(
-		nats.Name("rollcall node "+n.name),
-		nats.ClosedHandler(func(*nats.Conn) { close(closed) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("nats", "error", err) }),
-	)
-	if err != nil {
-		return nil, err
-	}
-	n.onClose(func(context.Context) error { nc.Close(); <-closed; return nil })
-	return nc, nil
-}
-
 // viewsPause is how long the read models rest after their file failed.
 const viewsPause = 5 * time.Second
 
@@ -202,14 +174,15 @@ func (n *Node) follow(ctx context.Context, dir string, store eventstore.Log) (*p
 	return views, nil
 }
 
-func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, nc *nats.Conn, models model.Client, rules *domain.Rules, tools []tool.Tool, feed actors.Feed) error {
+func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, g ground, models model.Client, rules *domain.Rules, tools []tool.Tool, feed actors.Feed) error {
 	a, err := actors.Start(ctx, actors.Config{
 		Node: n.name, Store: store, Models: models, Tools: tools, Rules: rules, Feed: feed, Log: cfg.Log,
-		MaxRuns: cfg.Settings.MaxRuns, WarmMembers: cfg.Settings.WarmMembers, Alone: true,
+		MaxRuns: cfg.Settings.MaxRuns, WarmMembers: cfg.Settings.WarmMembers,
+		Alone: g.alone, Life: ulid.Make().String(), Place: place(cfg.Settings.Data), Version: cfg.Version,
 		Answer: func(subject string, answer *rollcallv1.Answer) {
 			data, err := proto.Marshal(answer)
 			if err == nil {
-				err = nc.Publish(subject, data)
+				err = g.nc.Publish(subject, data)
 			}
 			if err != nil {
 				n.log.Warn("an answer could not be sent; its asker will ask again", "command", answer.GetCommand(), "error", err)
@@ -225,7 +198,7 @@ func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, nc *
 }
 
 // Address opens the node to clients on this machine.
-func (n *Node) Address() (url, token string) { return n.url, n.token }
+func (n *Node) Address() nodefile.Info { return n.address }
 
 // Quiet reports since when nothing has been going on; false while work is due.
 func (n *Node) Quiet() (since time.Time, quiet bool) { return n.actors.Quiet() }
@@ -259,22 +232,4 @@ func lastingName(dir string) (string, error) {
 		return "", fmt.Errorf("write the node's name: %w", err)
 	}
 	return name, nil
-}
-
-// roller lets the service ask the actors.
-type roller struct{ node *actors.Node }
-
-func (r roller) Roll(ctx context.Context, key domain.Key) ([]api.MemberRoll, error) {
-	present, err := r.node.Roll(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]api.MemberRoll, len(present))
-	for i, p := range present {
-		out[i] = api.MemberRoll{
-			Conversation: p.Conversation, ID: p.Member, Name: p.Name, Status: p.Status, Unread: p.Unread,
-			Node: p.Node, Version: p.Version, StateHash: p.StateHash,
-		}
-	}
-	return out, nil
 }

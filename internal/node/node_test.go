@@ -40,8 +40,9 @@ func start(t *testing.T, dir, modelURL string) (n *node.Node, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, token := n.Address()
-	if err := nodefile.Write(dir, nodefile.Info{PID: os.Getpid(), URL: url, Token: token}); err != nil {
+	at := n.Address()
+	at.PID = os.Getpid()
+	if err := nodefile.Write(dir, at); err != nil {
 		t.Fatal(err)
 	}
 	closed := false

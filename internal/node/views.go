@@ -34,8 +34,7 @@ func (v views) Conversation(ctx context.Context, key domain.Key) (projections.De
 }
 
 func (v views) mark(c *projections.Conversation) {
-	why := v.actors.Quarantined()[domain.Key{Tenant: c.Tenant, Conversation: c.ID}]
-	if why != nil && c.Fault == nil {
-		c.Status, c.Fault = "quarantined", &projections.Fault{Code: "conversation-quarantined", Why: why.Error()}
+	if why, set := v.actors.SetAside()[domain.Key{Tenant: c.Tenant, Conversation: c.ID}]; set && c.Fault == nil {
+		c.Status, c.Fault = "quarantined", &projections.Fault{Code: "conversation-quarantined", Why: why}
 	}
 }

@@ -31,6 +31,17 @@ type Info struct {
 	URL string `json:"url"`
 	// Token opens the node's listener; whoever can read the file may use it.
 	Token string `json:"token"`
+	// What else opens the servers of a node that has none of its own: words, and
+	// paths of files.
+	User     string `json:"user,omitempty"`
+	Password string `json:"password,omitempty"`
+	Creds    string `json:"creds,omitempty"`
+	NKey     string `json:"nkey,omitempty"`
+	CA       string `json:"ca,omitempty"`
+	Cert     string `json:"cert,omitempty"`
+	Key      string `json:"key,omitempty"`
+	// Joined: the node runs on servers that are not its own.
+	Joined bool `json:"joined,omitempty"`
 }
 
 // Write puts node.json and node.pid into dir, each in one step, readable by

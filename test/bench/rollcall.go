@@ -72,9 +72,9 @@ func startNode(ctx context.Context, cfg node.Config) (*node.Node, error) {
 
 // connect is what an outsider does: dial, and follow the log from here on.
 func (r *rollcall) connect(ctx context.Context) error {
-	url, token := r.node.Address()
+	at := r.node.Address()
 	var err error
-	if r.nc, err = api.Dial(api.Target{URL: url, Token: token}, "bench"); err != nil {
+	if r.nc, err = api.Dial(api.Target{URL: at.URL, Token: at.Token}, "bench"); err != nil {
 		return err
 	}
 	r.client = api.NewClient(r.nc, tenant)

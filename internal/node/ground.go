@@ -1,0 +1,138 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/rollcall-dev/rollcall/domain"
+	"github.com/rollcall-dev/rollcall/eventstore"
+	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/natsd"
+	"github.com/rollcall-dev/rollcall/internal/nodefile"
+)
+
+// ground is the NATS that a node stands on, ready for its event store.
+type ground struct {
+	nc    *nats.Conn
+	store eventstore.Config
+	// alone: no other node can be there.
+	alone bool
+}
+
+// stand finds or makes the ground, and names the node.
+func (n *Node) stand(ctx context.Context, cfg Config) (ground, error) {
+	if cfg.Join {
+		return n.join(ctx, cfg)
+	}
+	if url := cfg.Settings.NATS.URL; url != "" {
+		return ground{}, domain.Refuse("nats-elsewhere", "cannot start a node with its own NATS server beside "+url,
+			"NATS_URL or a context names another one", "rollcall up --join "+url+" starts a node on it; without NATS_URL and NATS_CONTEXT one is started here")
+	}
+	return n.embed(ctx, cfg)
+}
+
+// embed starts a server in the data directory, for this node alone.
+func (n *Node) embed(ctx context.Context, cfg Config) (ground, error) {
+	set := cfg.Settings
+	n.address.Token = rand.Text()
+	server, err := natsd.Start(natsd.Config{Dir: set.Data, Port: -1, Token: n.address.Token, SyncAlways: set.SyncAlways, Log: cfg.Log})
+	if err != nil {
+		return ground{}, err
+	}
+	n.onClose(func(context.Context) error { server.Shutdown(); return nil })
+	n.address.URL = server.URL
+	n.watch(server, set.Data)
+	if n.name, err = lastingName(set.Data); err != nil {
+		return ground{}, err
+	}
+	nc, err := n.connect(server.Connect)
+	if err != nil {
+		return ground{}, err
+	}
+	g := ground{nc: nc, alone: true, store: eventstore.Config{LeaseTTL: aloneTTL, OnDisk: natsd.OnDisk(set.Data), Log: cfg.Log}}
+	return g, eventstore.Provision(ctx, nc, g.store)
+}
+
+// join connects to servers that were there before.
+func (n *Node) join(ctx context.Context, cfg Config) (ground, error) {
+	set := cfg.Settings
+	lock, err := natsd.LockDir(set.Data)
+	if err != nil {
+		return ground{}, err
+	}
+	n.onClose(func(context.Context) error { return lock.Release() })
+	if n.name, err = lastingName(set.Data); err != nil {
+		return ground{}, err
+	}
+	to := set.NATS
+	n.address = nodefile.Info{
+		URL: to.URL, Token: to.Token.Reveal(), User: to.User, Password: to.Password.Reveal(),
+		Creds: to.Creds, NKey: to.NKey, CA: to.CA, Cert: to.Cert, Key: to.Key, Joined: true,
+	}
+	nc, err := n.connect(func(o ...nats.Option) (*nats.Conn, error) {
+		return api.Dial(api.Target{
+			URL: to.URL, Token: to.Token.Reveal(), User: to.User, Password: to.Password.Reveal(),
+			Creds: to.Creds, NKey: to.NKey, CA: to.CA, Cert: to.Cert, Key: to.Key,
+		}, "", o...)
+	})
+	if err != nil {
+		return ground{}, err
+	}
+	return ground{nc: nc, store: eventstore.Config{Log: cfg.Log}}, nil
+}
+
+// connect makes the node's connection. One that is closed for good, while the
+// node is not, fails the node.
+func (n *Node) connect(dial func(...nats.Option) (*nats.Conn, error)) (*nats.Conn, error) {
+	closed := make(chan struct{})
+	ending := make(chan struct{})
+	nc, err := dial(
+		nats.Name("rollcall node "+n.name),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				n.log.Warn("the connection to NATS broke; it is made again", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) { n.log.Info("connected to NATS again", "server", nc.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("nats", "error", err) }),
+		nats.ClosedHandler(func(nc *nats.Conn) {
+			select {
+			case <-ending:
+			default:
+				n.fail(domain.Refuse("nats-closed", "NATS does not take this node any more", lastError(nc), "mend that, then start the node again: it goes on from what was acknowledged"))
+			}
+			close(closed)
+		}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func(context.Context) error { close(ending); nc.Close(); <-closed; return nil })
+	return nc, nil
+}
+
+// pingInterval finds a connection that went dead without a word before a lease
+// on it lapses twice.
+const pingInterval = 2 * time.Second
+
+func lastError(nc *nats.Conn) string {
+	if err := nc.LastError(); err != nil {
+		return err.Error()
+	}
+	return "it closed the connection"
+}
+
+// place is the machine and data directory, for others to tell lives of one name
+// apart.
+func place(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + ":" + dir
+}
