@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/jwt/v2"
-
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/natsd"
 )
@@ -23,6 +21,8 @@ type bundleFile struct {
 	// Server that the machine runs; empty: none.
 	Server  string   `json:"server,omitempty"`
 	Servers []Server `json:"servers"`
+	// Auditors whose consumers have to be there.
+	Auditors []Auditor `json:"auditors,omitempty"`
 }
 
 // Bundle is the folder of one machine, read.
@@ -33,7 +33,8 @@ type Bundle struct {
 	dir      folder
 	server   *Server
 	operator string
-	accounts map[string]string
+	accounts *accounts
+	auditors []Auditor
 }
 
 // Load reads the folder of a machine: DIR/NAME or DIR/node of what Init made.
@@ -87,33 +88,13 @@ func (b *Bundle) load() error {
 	if b.server == nil {
 		return nil
 	}
-	return b.trusted()
-}
-
-// trusted reads operator and accounts.
-func (b *Bundle) trusted() error {
 	operator, err := b.dir.read(fileOperator)
 	if err != nil {
 		return err
 	}
-	b.operator = string(operator)
-	files, err := filepath.Glob(b.dir.path(dirAccounts, "*.jwt"))
-	if err != nil {
-		return err
-	}
-	b.accounts = map[string]string{}
-	for _, file := range files {
-		token, err := folder(filepath.Dir(file)).read(filepath.Base(file))
-		if err != nil {
-			return err
-		}
-		c, err := jwt.DecodeAccountClaims(string(token))
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		b.accounts[c.Subject] = string(token)
-	}
-	return nil
+	b.operator, b.auditors = string(operator), f.Auditors
+	b.accounts = &accounts{dir: b.dir.path(dirAccounts)}
+	return b.accounts.read()
 }
 
 // Server is the one that this machine runs; nil for none.
@@ -129,6 +110,10 @@ func (b *Bundle) Others() []string {
 	}
 	return names
 }
+
+// Auditors for whom the log needs a durable consumer each. Only the folder of
+// a server names them.
+func (b *Bundle) Auditors() []Auditor { return b.auditors }
 
 // Replicas that streams have: three in a cluster.
 func (b *Bundle) Replicas() int {
@@ -160,7 +145,7 @@ func (b *Bundle) NATS(data string, log *slog.Logger) natsd.Config {
 	s := b.server
 	c := natsd.Config{
 		Dir: data, Name: s.Name, Host: listenOn(s.Host), Port: s.ClientPort, Advertise: s.ClientAddr(),
-		Operator: &natsd.Operator{JWT: b.operator, Accounts: b.accounts, Creds: b.Creds()},
+		Operator: &natsd.Operator{JWT: b.operator, Account: b.accounts.jwt, Creds: b.Creds()},
 		TLS:      &natsd.TLS{CA: b.CA(), Cert: b.dir.path(fileCert), Key: b.dir.path(fileKey)},
 		Log:      log,
 	}

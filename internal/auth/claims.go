@@ -84,7 +84,7 @@ func roleJWT(operator nkeys.KeyPair, role, nodes account) (string, error) {
 		return "", err
 	}
 	for _, s := range role.shares {
-		i := &jwt.Import{Name: s.name, Subject: jwt.Subject(s.subject), Account: from, Type: jwt.Stream}
+		i := &jwt.Import{Name: s.name, Subject: jwt.Subject(s.subject), LocalSubject: jwt.RenamingSubject(s.local), Account: from, Type: jwt.Stream}
 		if s.service {
 			i.Type = jwt.Service
 		}

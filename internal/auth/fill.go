@@ -123,7 +123,7 @@ func (w *writer) bundles(in installation) {
 	}
 	w.made.CA, w.made.URL = w.path(fileCA), urls(in.Servers)
 	for _, s := range in.Servers {
-		w.bundle(s.Name, bundleFile{Version: layoutVersion, Server: s.Name, Servers: in.Servers})
+		w.bundle(s.Name, bundleFile{Version: layoutVersion, Server: s.Name, Servers: in.Servers, Auditors: in.Auditors})
 	}
 	w.bundle(dirNode, bundleFile{Version: layoutVersion, Servers: in.Servers})
 }

@@ -118,3 +118,13 @@ func quoted(s string) string {
 	}
 	return strconv.Quote(s)
 }
+
+// ParseAuditor reads NAME or NAME=TENANT. Whether it can be is checked where
+// it is used.
+func ParseAuditor(text string) Auditor {
+	name, tenant, limited := strings.Cut(text, "=")
+	if limited && tenant == "" {
+		name = text // which is no name
+	}
+	return Auditor{Name: name, Tenant: tenant}
+}

@@ -1,6 +1,9 @@
 package auth
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 )
@@ -10,6 +13,8 @@ import (
 type share struct {
 	name    string
 	subject string
+	// local is the subject's name in the account that takes it; empty: the same.
+	local   string
 	service bool
 	// many is true where one request has several answers.
 	many bool
@@ -30,9 +35,10 @@ var exports = []share{
 }
 
 const (
-	consumerAPI = "$JS.API.CONSUMER."
-	logInfo     = "$JS.API.STREAM.INFO." + eventstore.StreamEvents
-	bodies      = "$JS.API.DIRECT.GET.OBJ_" + eventstore.BucketBlobs
+	jsAPI       = "$JS.API"
+	consumerAPI = jsAPI + ".CONSUMER."
+	logInfo     = jsAPI + ".STREAM.INFO." + eventstore.StreamEvents
+	bodies      = jsAPI + ".DIRECT.GET.OBJ_" + eventstore.BucketBlobs
 )
 
 // clientShares are what the clients of a tenant reach, and all that they do.
@@ -64,25 +70,34 @@ func (a Auditor) Filter() string {
 	return "rollcall.events.*." + a.Tenant + ".*"
 }
 
+// AuditAPI is what the auditor's JetStream API begins with, in place of
+// "$JS.API": under that name his own account, which has no JetStream, would
+// answer beside the nodes'.
+const AuditAPI = "rollcall.audit"
+
 // auditorShares are what an auditor reaches. It has no account in common with
 // the log: there, the reply subject of a pull would be published to with the
 // server's own rights, and a commit could be forged by it.
 func auditorShares(a Auditor) []share {
 	log := eventstore.StreamEvents + "." + a.Durable()
 	shares := []share{
-		{name: "audit-next", subject: consumerAPI + "MSG.NEXT." + log, service: true},
-		{name: "audit-info", subject: consumerAPI + "INFO." + log, service: true},
-		{name: "audit-reset", subject: consumerAPI + "RESET." + log, service: true},
+		audit("audit-next", consumerAPI+"MSG.NEXT."+log),
+		audit("audit-info", consumerAPI+"INFO."+log),
+		audit("audit-reset", consumerAPI+"RESET."+log),
 	}
 	if a.Tenant != "" {
 		// The store of bodies is not divided by tenant, the service is.
 		return append(shares, share{name: "service", subject: "rollcall.api." + a.Tenant + ".blob", service: true})
 	}
-	return append(shares,
-		share{name: "log-info", subject: logInfo, service: true},
-		share{name: "body", subject: bodies, service: true},
-		share{name: "body-of", subject: bodies + ".>", service: true})
+	return append(shares, audit("log-info", logInfo), audit("body", bodies), audit("body-of", bodies+".>"))
 }
+
+func audit(name, subject string) share {
+	return share{name: name, subject: subject, local: AuditAPI + strings.TrimPrefix(subject, jsAPI), service: true}
+}
+
+// inAccount is the subject by which the account that takes it knows it.
+func (s share) inAccount() string { return cmp.Or(s.local, s.subject) }
 
 // inboxes are where answers come. An account of a role has one user, so nobody
 // else's are there.
@@ -93,9 +108,9 @@ func rights(shares []share) (publish, subscribe []string) {
 	subscribe = []string{inboxes}
 	for _, s := range shares {
 		if s.service {
-			publish = append(publish, s.subject)
+			publish = append(publish, s.inAccount())
 		} else {
-			subscribe = append(subscribe, s.subject)
+			subscribe = append(subscribe, s.inAccount())
 		}
 	}
 	return publish, subscribe

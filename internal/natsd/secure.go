@@ -14,13 +14,14 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 )
 
-// Operator is a NATS operator and all the accounts there are, as JWTs: nobody
+// Operator is a NATS operator and the accounts it vouches for, as JWTs: nobody
 // else gets in, and no account can be made without the operator's key.
 type Operator struct {
 	// JWT of the operator, which names the system account.
 	JWT string
-	// Accounts by their public key.
-	Accounts map[string]string
+	// Account gives an account by its public key. It is asked when somebody of
+	// an account comes that is not known yet, so it may know more each time.
+	Account func(key string) (jwt string, err error)
 	// Creds is the file with which Connect opens the server to this process.
 	Creds string
 }
@@ -104,14 +105,21 @@ func trust(opts *server.Options, o *Operator) error {
 	if err != nil {
 		return fmt.Errorf("read the operator's JWT: %w", err)
 	}
-	accounts := new(server.MemAccResolver)
-	for key, token := range o.Accounts {
-		if err := accounts.Store(key, token); err != nil {
-			return fmt.Errorf("keep account %s: %w", key, err)
-		}
-	}
 	opts.TrustedOperators = []*jwt.OperatorClaims{operator}
 	opts.SystemAccount = operator.SystemAccount
-	opts.AccountResolver = accounts
+	opts.AccountResolver = accounts{o.Account}
 	return nil
 }
+
+// accounts gives the server what it asks for and takes nothing from it.
+type accounts struct {
+	account func(key string) (string, error)
+}
+
+func (a accounts) Fetch(key string) (string, error) { return a.account(key) }
+func (accounts) Store(string, string) error         { return errors.ErrUnsupported }
+func (accounts) IsReadOnly() bool                   { return true }
+func (accounts) Start(*server.Server) error         { return nil }
+func (accounts) IsTrackingUpdate() bool             { return false }
+func (accounts) Reload() error                      { return nil }
+func (accounts) Close()                             {}
