@@ -56,7 +56,7 @@ type initOptions struct {
 
 // initDocument is what node init says.
 type initDocument struct {
-	// Server that was spoken to.
+	// Server that was spoken to, as host:port.
 	Server string `json:"server"`
 	// Cluster it belongs to; empty for a server that stands alone.
 	Cluster string `json:"cluster,omitempty"`
@@ -86,7 +86,7 @@ func (s *session) initialise(ctx context.Context, o initOptions) (initDocument, 
 		return initDocument{}, err
 	}
 	defer nc.Close()
-	doc := initDocument{Server: nc.ConnectedUrlRedacted(), Cluster: nc.ConnectedClusterName(), DryRun: o.dry, Changes: []initChange{}}
+	doc := initDocument{Server: nc.ConnectedAddr(), Cluster: nc.ConnectedClusterName(), DryRun: o.dry, Changes: []initChange{}}
 	if o.replicas == 0 && doc.Cluster != "" {
 		o.replicas = clusterReplicas
 	}
