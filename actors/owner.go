@@ -28,7 +28,7 @@ type owner struct {
 
 // run returns when ctx has ended and the partition is let go.
 func (o *owner) run(ctx context.Context) {
-	for o.peers.turn(ctx, o.partition) {
+	for last := uint64(0); o.peers.turn(ctx, o.partition, last); {
 		asked := time.Now()
 		lease, err := o.Store.Claim(ctx, o.Node, o.partition)
 		if err != nil {
@@ -38,6 +38,7 @@ func (o *owner) run(ctx context.Context) {
 			o.peers.next(ctx)
 			continue
 		}
+		last = lease.Epoch
 		o.hold(ctx, lease, asked)
 	}
 }

@@ -209,18 +209,18 @@ func takes(c eventstore.Cluster, node string) bool {
 	return there && !n.Leaving && !c.Drained[node]
 }
 
-// turn waits until this node should claim the partition; false when ctx ended
-// before.
-func (p *peers) turn(ctx context.Context, partition int) bool {
+// turn waits until this node should claim the partition, which it held last at
+// the given epoch; false when ctx ended before.
+func (p *peers) turn(ctx context.Context, partition int, last uint64) bool {
 	for {
 		p.mu.Lock()
 		v, changed := p.known, p.changed
 		p.mu.Unlock()
 		if v != nil && ctx.Err() == nil {
-			switch owner := v.cluster.Owners[partition].Node; {
-			case owner == p.Node && takes(v.cluster, p.Node):
+			switch owner := v.cluster.Owners[partition]; {
+			case owner.Node == p.Node && owner.Epoch > last && takes(v.cluster, p.Node):
 				return true // of an earlier life: nobody else can before it lapses
-			case owner == "" && v.wanted[partition] == p.Node:
+			case owner.Node == "" && v.wanted[partition] == p.Node:
 				return true
 			}
 		}

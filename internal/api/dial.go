@@ -27,6 +27,14 @@ type Target struct {
 	Dir string
 }
 
+// At is where a joined node says its servers are.
+func At(n nodefile.Info) Target {
+	return Target{
+		URL: n.URL, Token: n.Token, User: n.User, Password: n.Password,
+		Creds: n.Creds, NKey: n.NKey, CA: n.CA, Cert: n.Cert, Key: n.Key,
+	}
+}
+
 // Connect dials and makes a client that owns the connection: Close it.
 func Connect(t Target, tenant, name string) (*Client, error) {
 	nc, err := Dial(t, name)
@@ -62,10 +70,7 @@ func Dial(t Target, name string, more ...nats.Option) (*nats.Conn, error) {
 		return nil, noNode(t.Dir, err)
 	}
 	if info.Joined {
-		return dialURL(Target{
-			URL: info.URL, Token: info.Token, User: info.User, Password: info.Password,
-			Creds: info.Creds, NKey: info.NKey, CA: info.CA, Cert: info.Cert, Key: info.Key,
-		}, options)
+		return dialURL(At(info), options)
 	}
 	d := &nodeDialer{dir: t.Dir}
 	nc, err := nats.Connect("nats://127.0.0.1", append(options, nats.SetCustomDialer(d), nats.TokenHandler(d.Token))...)

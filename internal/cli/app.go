@@ -47,7 +47,9 @@ type App struct {
 type NodeConfig struct {
 	Settings *config.Settings
 	// Join: the node runs on the NATS of the settings.
-	Join    bool
+	Join bool
+	// Cluster is the folder of this machine in a cluster.
+	Cluster string
 	Version string
 	Log     *slog.Logger
 }

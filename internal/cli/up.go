@@ -23,6 +23,7 @@ const drainTime = 15 * time.Second
 
 func (s *session) up() *cobra.Command {
 	var background bool
+	var cluster string
 	var idle time.Duration
 	c := &cobra.Command{
 		Use:   "up [flags]",
@@ -32,26 +33,35 @@ the event log, and the teams of its conversations. What was unfinished goes on.
 Ctrl-C or SIGTERM drains it: open runs are set down and taken up by the next node.
 
 With --join the node brings no server: it runs on the NATS at that address, made
-ready once with rollcall node init, and shares the work with the other nodes there.`,
+ready once with rollcall node init, and shares the work with the other nodes there.
+With --cluster it runs one of the three NATS servers of a cluster, as its folder from
+rollcall auth init says; the folder DIR/node is for further nodes without a server.`,
 		Example: `  rollcall up
   rollcall up --data ./team-data --model gpt-4o-mini
   rollcall up --sync interval
-  rollcall up --join nats://nats-1:4222,nats://nats-2:4222 --nats-creds node.creds`,
+  rollcall up --join nats://nats-1:4222,nats://nats-2:4222 --nats-creds node.creds
+  rollcall up --cluster ./auth/a`,
 		GroupID: groupBegin, Args: args(0, 0),
 	}
 	addNodeSettings(c)
 	c.Flags().String(joinFlag, "", "run on this NATS, with whatever other nodes are there: URLs, as in NATS_URL")
+	c.Flags().StringVar(&cluster, "cluster", "", "run this machine of a cluster: a folder that rollcall auth init made")
 	c.Flags().BoolVar(&background, "background", false, "log to stderr only, and exit when idle: how run starts a node")
 	c.Flags().DurationVar(&idle, "idle-exit", 0, "exit after this time without work; 0: never (with --background 10m)")
+	c.MarkFlagsMutuallyExclusive("cluster", joinFlag)
 	return s.command(c, func(ctx context.Context, _ []string) error {
 		if background && idle == 0 {
 			idle = 10 * time.Minute
 		}
-		return s.runNode(ctx, c.Flags().Changed(joinFlag), background, idle)
+		node := NodeConfig{Settings: s.cfg, Join: c.Flags().Changed(joinFlag)}
+		if cluster != "" {
+			node.Cluster = s.path(cluster)
+		}
+		return s.runNode(ctx, node, background, idle)
 	})
 }
 
-func (s *session) runNode(ctx context.Context, join, background bool, idle time.Duration) error {
+func (s *session) runNode(ctx context.Context, start NodeConfig, background bool, idle time.Duration) error {
 	if err := s.needModel(); err != nil {
 		s.say("warning: %s: conversations can be read, no run will succeed (%s)", api.AsRefusal(err).What, api.AsRefusal(err).Try)
 	}
@@ -59,7 +69,7 @@ func (s *session) runNode(ctx context.Context, join, background bool, idle time.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return dataDir(dir, err)
 	}
-	if !s.cfg.SyncAlways && !background && !join {
+	if !s.cfg.SyncAlways && !background && !start.Join {
 		s.say("sync: interval — a crash of the process loses nothing, a power cut may lose the last seconds")
 	}
 	level := slog.LevelInfo
@@ -67,7 +77,8 @@ func (s *session) runNode(ctx context.Context, join, background bool, idle time.
 		level = slog.LevelError
 	}
 	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level}))
-	node, err := s.StartNode(ctx, NodeConfig{Settings: s.cfg, Join: join, Version: s.Version, Log: log})
+	start.Version, start.Log = s.Version, log
+	node, err := s.StartNode(ctx, start)
 	if err != nil {
 		return err
 	}

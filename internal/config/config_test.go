@@ -89,7 +89,7 @@ func TestFlagsOverEnvironmentOverFile(t *testing.T) {
 func TestEverySettingHasItsWays(t *testing.T) {
 	texts := map[string]string{
 		"data": "/d", "model": "m", "base_url": "https://h/v1", "api_key": "k", "nats_url": "nats://h:4222", "nats_creds": "/c",
-		"nats_context": "", "sync": "interval", "max_concurrent_runs": "7", "warm_members": "9",
+		"nats_ca": "/ca.pem", "nats_context": "", "sync": "interval", "max_concurrent_runs": "7", "warm_members": "9",
 	}
 	shown := func(s *Settings, name string) string {
 		i := slices.IndexFunc(s.Show(), func(row Shown) bool { return row.Name == name })

@@ -138,6 +138,11 @@ var All = []Setting{
 		get: func(s *Settings) string { return s.NATS.Creds },
 	},
 	{
+		Name: "nats_ca", Env: "NATS_CA", Flag: "nats-ca", About: "file of the authority that vouches for the NATS servers",
+		set: func(s *Settings, v value) error { s.NATS.CA = v.path(); return nil },
+		get: func(s *Settings) string { return s.NATS.CA },
+	},
+	{
 		Name: "nats_context", Env: "NATS_CONTEXT", Flag: "nats-context", About: "context of the nats command line",
 		set: func(s *Settings, v value) error { s.NATS.Context = v.text; return nil },
 		get: func(s *Settings) string { return s.NATS.Context },

@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/auth"
 	"github.com/rollcall-dev/rollcall/internal/natsd"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
@@ -25,10 +28,16 @@ type ground struct {
 
 // stand finds or makes the ground, and names the node.
 func (n *Node) stand(ctx context.Context, cfg Config) (ground, error) {
-	if cfg.Join {
-		return n.join(ctx, cfg)
-	}
-	if url := cfg.Settings.NATS.URL; url != "" {
+	switch url := cfg.Settings.NATS.URL; {
+	case cfg.Cluster != "":
+		return n.cluster(ctx, cfg)
+	case cfg.Join:
+		to := cfg.Settings.NATS
+		return n.join(ctx, cfg, nodefile.Info{
+			URL: to.URL, Token: to.Token.Reveal(), User: to.User, Password: to.Password.Reveal(),
+			Creds: to.Creds, NKey: to.NKey, CA: to.CA, Cert: to.Cert, Key: to.Key,
+		})
+	case url != "":
 		return ground{}, domain.Refuse("nats-elsewhere", "cannot start a node with its own NATS server beside "+url,
 			"NATS_URL or a context names another one", "rollcall up --join "+url+" starts a node on it; without NATS_URL and NATS_CONTEXT one is started here")
 	}
@@ -57,8 +66,8 @@ func (n *Node) embed(ctx context.Context, cfg Config) (ground, error) {
 	return g, eventstore.Provision(ctx, nc, g.store)
 }
 
-// join connects to servers that were there before.
-func (n *Node) join(ctx context.Context, cfg Config) (ground, error) {
+// join connects to servers that are not this node's.
+func (n *Node) join(ctx context.Context, cfg Config, at nodefile.Info) (ground, error) {
 	set := cfg.Settings
 	lock, err := natsd.LockDir(set.Data)
 	if err != nil {
@@ -68,21 +77,71 @@ func (n *Node) join(ctx context.Context, cfg Config) (ground, error) {
 	if n.name, err = lastingName(set.Data); err != nil {
 		return ground{}, err
 	}
-	to := set.NATS
-	n.address = nodefile.Info{
-		URL: to.URL, Token: to.Token.Reveal(), User: to.User, Password: to.Password.Reveal(),
-		Creds: to.Creds, NKey: to.NKey, CA: to.CA, Cert: to.Cert, Key: to.Key, Joined: true,
+	n.address = at
+	n.address.Joined = true
+	nc, err := n.connect(func(o ...nats.Option) (*nats.Conn, error) { return api.Dial(api.At(n.address), "", o...) })
+	if err != nil {
+		return ground{}, err
 	}
-	nc, err := n.connect(func(o ...nats.Option) (*nats.Conn, error) {
-		return api.Dial(api.Target{
-			URL: to.URL, Token: to.Token.Reveal(), User: to.User, Password: to.Password.Reveal(),
-			Creds: to.Creds, NKey: to.NKey, CA: to.CA, Cert: to.Cert, Key: to.Key,
-		}, "", o...)
+	g := ground{nc: nc, store: eventstore.Config{Log: cfg.Log}}
+	return g, eventstore.Ready(ctx, nc, g.store)
+}
+
+// cluster runs a server of the cluster that the folder is of, or joins it where
+// the folder names none.
+func (n *Node) cluster(ctx context.Context, cfg Config) (ground, error) {
+	set := cfg.Settings
+	bundle, err := auth.Load(cfg.Cluster)
+	if err != nil {
+		return ground{}, err
+	}
+	at := nodefile.Info{URL: bundle.URL(), Creds: bundle.Creds(), CA: bundle.CA()}
+	if bundle.Server() == nil {
+		return n.join(ctx, cfg, at)
+	}
+	conf := bundle.NATS(set.Data, cfg.Log)
+	conf.SyncAlways = set.SyncAlways
+	server, err := natsd.Start(conf)
+	if err != nil {
+		return ground{}, err
+	}
+	n.onClose(func(context.Context) error { server.Shutdown(); return nil })
+	n.watch(server, set.Data)
+	n.name, n.address = bundle.Server().Name, at
+	n.address.Joined = true
+	err = server.WaitCluster(ctx, bundle.Others(), func(missing []string) {
+		if len(missing) > 0 {
+			n.log.Info("waiting for the other servers of the cluster", "missing", strings.Join(missing, ", "))
+		}
 	})
 	if err != nil {
 		return ground{}, err
 	}
-	return ground{nc: nc, store: eventstore.Config{Log: cfg.Log}}, nil
+	nc, err := n.connect(server.Connect)
+	if err != nil {
+		return ground{}, err
+	}
+	g := ground{nc: nc, store: eventstore.Config{Replicas: bundle.Replicas(), Log: cfg.Log}}
+	return g, n.provision(ctx, nc, g.store)
+}
+
+// provision waits for as many servers as there shall be copies: the first time
+// two of three are not enough.
+func (n *Node) provision(ctx context.Context, nc *nats.Conn, cfg eventstore.Config) error {
+	for told := false; ; told = true {
+		err := eventstore.Provision(ctx, nc, cfg)
+		refused, ok := errors.AsType[*domain.Refusal](err)
+		if !ok || refused.Code != "replicas-too-many" && refused.Code != "jetstream-unavailable" {
+			return err
+		}
+		if !told {
+			n.log.Info("the streams wait for more servers of the cluster", "because", refused.Why)
+		}
+		wait(ctx, 500*time.Millisecond)
+		if ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // connect makes the node's connection. One that is closed for good, while the

@@ -40,6 +40,8 @@ type Config struct {
 	Settings *config.Settings
 	// Join: the node runs on the NATS that the settings name.
 	Join bool
+	// Cluster is the folder of a machine of a cluster; see package auth.
+	Cluster string
 	// Version of the program.
 	Version string
 	// Log gets what the operator of the node should know.
