@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -133,7 +134,7 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 	defer cancel()
 	var body []byte
 	for want := 1; ; {
-		m, err := c.next(ctx, sub, reconnects)
+		m, err := c.next(ctx, sub, subject, reconnects)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +164,7 @@ func (c *Client) try(ctx context.Context, subject string, data []byte, binary bo
 
 // next waits for a message. What was asked on a connection that broke since, or
 // of a node that fell silent, nobody answers any more.
-func (c *Client) next(ctx context.Context, sub *nats.Subscription, reconnects uint64) (*nats.Msg, error) {
+func (c *Client) next(ctx context.Context, sub *nats.Subscription, subject string, reconnects uint64) (*nats.Msg, error) {
 	for began := time.Now(); ; {
 		moment, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		m, err := sub.NextMsgWithContext(moment)
@@ -175,10 +176,20 @@ func (c *Client) next(ctx context.Context, sub *nats.Subscription, reconnects ui
 			return nil, nats.ErrTimeout
 		case c.nc.Stats().Reconnects != reconnects:
 			return nil, nats.ErrDisconnected
+		case denied(c.nc, subject):
+			return nil, domain.Refuse("nats-denied", "these credentials do not open this", "NATS does not let them publish to "+subject,
+				"use those of a node for what is the operator's of the installation, or --tenant where they are of another tenant")
 		case time.Since(began) > silence:
 			return nil, errSilent
 		}
 	}
+}
+
+// denied reports whether the server refused the publish: it says so beside the
+// request, and never answers.
+func denied(nc *nats.Conn, subject string) bool {
+	err := nc.LastError()
+	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), `"`+subject+`"`)
 }
 
 func decodeError(m *nats.Msg, code string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,10 +161,15 @@ func (d *nodeDialer) Token() string {
 	return d.token
 }
 
+// redacted hides what opens the servers: a token can stand where a name does.
 func redacted(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "the given address"
+	servers := strings.Split(raw, ",")
+	for i, server := range servers {
+		scheme, rest, ok := strings.Cut(server, "://")
+		if !ok {
+			scheme, rest = "nats", server
+		}
+		servers[i] = scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 	}
-	return u.Redacted()
+	return strings.Join(servers, ",")
 }

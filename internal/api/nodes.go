@@ -129,11 +129,7 @@ func (s *Server) doctor(ctx context.Context, tenant string, _ ReadRequest) (any,
 	var asking sync.WaitGroup
 	for i, peer := range peers {
 		asking.Go(func() {
-			a, err := ask[DoctorAnswer](ctx, s, peer, tenant, "doctor-here", hereRequest{})
-			if err != nil {
-				a.Checks = []Check{{Name: "node", Level: Fail, Node: peer, Found: "does not answer", Fix: "rollcall node ls shows whether it is still there; look at its log"}}
-			}
-			theirs[i] = a.Checks
+			theirs[i] = s.doctorThere(ctx, tenant, peer)
 		})
 	}
 	checks, err := s.cfg.Doctor.Diagnose(ctx, tenant, true)
@@ -145,9 +141,33 @@ func (s *Server) doctor(ctx context.Context, tenant string, _ ReadRequest) (any,
 	return DoctorAnswer{Node: s.cfg.Node, Checks: all}, err
 }
 
+// maxSkew is how far the clocks of nodes may differ without a word. Nothing
+// rests on them: they only tell times.
+const maxSkew = 2 * time.Second
+
+func (s *Server) doctorThere(ctx context.Context, tenant, peer string) []Check {
+	before := time.Now()
+	a, err := ask[doctorHereAnswer](ctx, s, peer, tenant, "doctor-here", hereRequest{})
+	if err != nil {
+		return []Check{{Name: "node", Level: Fail, Node: peer, Found: "does not answer", Fix: "rollcall node ls shows whether it is still there; look at its log"}}
+	}
+	if off := max(before.Sub(a.Time), a.Time.Sub(time.Now())); off > maxSkew {
+		a.Checks = append(a.Checks, Check{
+			Name: "clock", Level: Warn, Node: peer, Found: fmt.Sprintf("differs by %v from that of node %s: times in the log do too", off.Round(time.Second), s.cfg.Node),
+			Fix: "let all machines keep time with NTP",
+		})
+	}
+	return a.Checks
+}
+
+type doctorHereAnswer struct {
+	Checks []Check   `json:"checks"`
+	Time   time.Time `json:"time"`
+}
+
 func (s *Server) doctorHere(ctx context.Context, tenant string, _ hereRequest) (any, error) {
 	checks, err := s.cfg.Doctor.Diagnose(ctx, tenant, false)
-	return DoctorAnswer{Node: s.cfg.Node, Checks: checks}, err
+	return doctorHereAnswer{Checks: checks, Time: time.Now()}, err
 }
 
 // NodesAnswer lists the nodes of an installation.

@@ -195,7 +195,16 @@ func skew(info api.InfoAnswer, before, after time.Time) api.Check {
 
 func showChecks(w io.Writer, a api.DoctorAnswer) {
 	marks := map[string]string{api.OK: "✓", api.Warn: "!", api.Fail: "✗"}
+	nodes := map[string]bool{}
 	for _, c := range a.Checks {
+		nodes[c.Node] = c.Node != ""
+	}
+	last := ""
+	for _, c := range a.Checks {
+		if len(nodes) > 2 && c.Node != last {
+			fmt.Fprintf(w, "node %s\n", c.Node)
+			last = c.Node
+		}
 		fmt.Fprintf(w, "%s %s %s\n", marks[c.Level], pad(c.Name, 16), oneLine(c.Found, 300))
 		if c.Fix != "" {
 			fmt.Fprintf(w, "  %-16s try: %s\n", "", oneLine(c.Fix, 200))

@@ -157,7 +157,7 @@ func (n *Node) connect(dial func(...nats.Option) (*nats.Conn, error)) (*nats.Con
 				n.log.Warn("the connection to NATS broke; it is made again", "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { n.log.Info("connected to NATS again", "server", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) { n.log.Info("connected to NATS again", "server", nc.ConnectedAddr()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { n.log.Warn("nats", "error", err) }),
 		nats.ClosedHandler(func(nc *nats.Conn) {
 			select {
