@@ -30,14 +30,8 @@ import (
 // the race detector: the election of a new leader at NATS alone may take ten.
 const patience = 2 * time.Minute
 
-// beRollcall in the environment makes this binary the product itself, so that
-// the processes under test have the race detector too.
-const beRollcall = "ROLLCALL_CHAOS_BE_ROLLCALL"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beRollcall) != "" {
-		os.Exit(program(os.Args[1:]))
-	}
 	defer os.RemoveAll(built.dir) //nolint:errcheck // a temporary directory
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(built.dir)
