@@ -25,8 +25,8 @@ type peers struct {
 	mu      sync.Mutex
 	leaving bool
 	// news: something of self changed that the others should hear at once.
-	news bool
-	known   *view
+	news  bool
+	known *view
 	// changed is closed and replaced at every look.
 	changed chan struct{}
 	// holding are the sessions on partitions, to be ended when they move.
@@ -43,11 +43,17 @@ type view struct {
 	// away counts the looks in a row that wanted a partition of ours elsewhere:
 	// one look may be at the past.
 	away map[int]int
+	// settled: whoever is there had the time to say so. Nodes that start
+	// together, or that NATS could not hear for a while, shall see each other
+	// before one claims what is meant for another.
+	settled bool
 }
 
 const (
 	// looks are how often a lease's time is looked around.
 	looks = 20
+	// settles is how many looks it takes until all who are there have said so.
+	settles = 6
 	// movesAfter is how many looks in a row must want a partition elsewhere.
 	movesAfter = 2
 	// firstLook is the time between looks until the time of a lease is known.
@@ -66,13 +72,17 @@ func newPeers(rt *runtime) *peers {
 // run announces the node and looks around until ctx ends.
 func (p *peers) run(ctx context.Context) {
 	var ttl time.Duration
-	var next time.Time
-	for first := true; ctx.Err() == nil; pause(ctx, p.every) {
+	var next, last, since time.Time
+	for ; ctx.Err() == nil; pause(ctx, p.every) {
 		if now := time.Now(); p.hasNews() || !now.Before(next) {
 			if got, err := p.announce(ctx); err == nil {
 				ttl = got
 				next = now.Add(ttl / 3)
 				p.every = max(ttl/looks, time.Millisecond)
+				if now.Sub(last) > ttl*2/3 { // the others may have been as silent
+					since = now
+				}
+				last = now
 			} else if ctx.Err() == nil {
 				p.Log.Warn("the other nodes cannot be told that this one is there", "error", err)
 			}
@@ -80,16 +90,12 @@ func (p *peers) run(ctx context.Context) {
 		if ttl == 0 {
 			continue
 		}
-		if first && !p.Alone {
-			// Nodes that start together shall see each other before they claim.
-			first = false
-			continue
-		}
 		try, cancel := context.WithTimeout(ctx, ttl/3)
 		c, err := p.Store.Cluster(try)
 		cancel()
 		if err == nil {
-			p.look(c, time.Now(), ttl)
+			now := time.Now()
+			p.look(c, now, ttl, p.Alone || now.Sub(since) >= ttl*settles/looks)
 		} else if ctx.Err() == nil {
 			p.Log.Debug("look for other nodes", "error", err)
 		}
@@ -140,7 +146,7 @@ func (p *peers) gone() {
 
 // look takes in what was found at a time, and ends the sessions on partitions
 // that another node should have.
-func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration) {
+func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, settled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.Nodes == nil {
@@ -148,7 +154,7 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration) {
 	}
 	p.self.Leaving = p.leaving
 	c.Nodes[p.Node] = p.self
-	v := &view{cluster: c, wanted: place(takers(c), p.Partitions, understands(c)), free: map[int]time.Time{}, away: map[int]int{}}
+	v := &view{cluster: c, wanted: place(takers(c), p.Partitions, understands(c)), free: map[int]time.Time{}, away: map[int]int{}, settled: settled}
 	if p.Alone {
 		v.wanted = place([]string{p.Node}, p.Partitions, understands(c))
 	}
@@ -220,7 +226,7 @@ func (p *peers) turn(ctx context.Context, partition int, last uint64) bool {
 			switch owner := v.cluster.Owners[partition]; {
 			case owner.Node == p.Node && owner.Epoch > last && takes(v.cluster, p.Node):
 				return true // of an earlier life: nobody else can before it lapses
-			case owner.Node == "" && v.wanted[partition] == p.Node:
+			case owner.Node == "" && v.settled && v.wanted[partition] == p.Node:
 				return true
 			}
 		}

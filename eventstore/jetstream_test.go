@@ -19,6 +19,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveEnv); dir != "" {
 		serve(dir)
 	}
+	if url := os.Getenv(clientEnv); url != "" {
+		client(url)
+		return
+	}
 	natsdtest.VerifyTestMain(m)
 }
 

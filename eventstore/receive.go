@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -14,10 +15,17 @@ import (
 // first: what it had delivered and not acknowledged comes at once and in order,
 // and what its owner acknowledges late reaches nobody.
 func (j *JetStream) Receive(ctx context.Context, l Lease) (Receiver, error) {
-	for wait := newBackoff(); ; {
-		err := j.replaceConsumers(ctx, l)
+	// The consumer of an attempt that timed out may be there in a moment: where a
+	// server is gone, a group of three takes seconds to find its leader. To delete
+	// it then would be to begin again.
+	keep := ""
+	for wait := newBackoff(); ; keep = consumerName(l) {
+		err := j.replaceConsumers(ctx, l, keep)
 		if err == nil {
 			break
+		}
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = nats.ErrTimeout
 		}
 		// Another owner's consumer came in between: look again who is newer.
 		between := hasCode(err, codeConsumerOverlap, codeConsumerExists, codeConsumerInUse)
@@ -32,7 +40,9 @@ func (j *JetStream) Receive(ctx context.Context, l Lease) (Receiver, error) {
 	return r, nil
 }
 
-func (j *JetStream) replaceConsumers(ctx context.Context, l Lease) error {
+// replaceConsumers deletes the consumers of the partition's earlier leases, and
+// one of this lease that is not to be kept.
+func (j *JetStream) replaceConsumers(ctx context.Context, l Lease, keep string) error {
 	s, err := j.js.Stream(ctx, StreamInbox)
 	if err != nil {
 		return err
@@ -42,7 +52,7 @@ func (j *JetStream) replaceConsumers(ctx context.Context, l Lease) error {
 	for name := range names.Name() {
 		partition, epoch, ok := parseConsumer(name)
 		switch {
-		case !ok || partition != l.Partition:
+		case !ok || partition != l.Partition || name == keep:
 		case epoch > l.Epoch:
 			return fmt.Errorf("%w: epoch %d receives it", ErrPartitionLost, epoch)
 		default:
@@ -65,12 +75,6 @@ func (j *JetStream) replaceConsumers(ctx context.Context, l Lease) error {
 // delivered asks how many messages the consumer has delivered and not yet seen
 // acknowledged. A consumer that is gone is ErrPartitionLost.
 func (j *JetStream) delivered(ctx context.Context, l Lease) (int, error) {
-	c, err := j.js.Consumer(ctx, StreamInbox, consumerName(l))
-	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return 0, fmt.Errorf("partition %d at epoch %d: %w", l.Partition, l.Epoch, ErrPartitionLost)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return c.CachedInfo().NumAckPending, nil
+	s, err := j.standing(ctx, l)
+	return s.unacknowledged, err
 }

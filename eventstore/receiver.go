@@ -3,7 +3,6 @@ package eventstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,10 +15,12 @@ import (
 // One pull: how long it waits, and how often the server says that it is still
 // there.
 const (
-	pullExpires   = 30 * time.Second
+	pullExpires   = 15 * time.Second
 	pullHeartbeat = 5 * time.Second
 	// pullSilence without a sign of life means that the pull was lost.
 	pullSilence = 2*pullHeartbeat + time.Second
+	// pullStalled is how long a pull that finds messages waiting may bring none.
+	pullStalled = 5 * time.Second
 )
 
 // receiver pulls a partition's messages, one pull at a time. It does so itself
@@ -37,6 +38,8 @@ type receiver struct {
 	status chan nats.Status
 	closed chan struct{}
 	close  sync.Once
+	// expires and stalled are pullExpires and pullStalled.
+	expires, stalled time.Duration
 
 	// mu keeps Next to one at a time.
 	mu sync.Mutex
@@ -44,6 +47,10 @@ type receiver struct {
 	left  int
 	pulls int
 	lost  error
+	// odd is how the consumer stood at odds, when it had messages that it did not
+	// bring; nil when it had none.
+	odd   *standing
+	oddAt time.Time
 
 	// count guards unsettled, the messages handed out and not acknowledged.
 	count     sync.Mutex
@@ -56,6 +63,7 @@ func newReceiver(j *JetStream, l Lease) (*receiver, error) {
 		// Twice over: a pull believed to be lost may still answer.
 		msgs: make(chan *nats.Msg, 4*batchMessages), closed: make(chan struct{}),
 		unsettled: make(map[uint64]bool),
+		expires:   pullExpires, stalled: pullStalled,
 	}
 	var err error
 	if r.sub, err = j.nc.ChanSubscribe(r.inbox+"*", r.msgs); err != nil {
@@ -108,7 +116,11 @@ func (r *receiver) step(ctx context.Context) (Delivery, error) {
 			return nil, err
 		}
 	}
-	silence := time.NewTimer(pullSilence)
+	patience := pullSilence
+	if r.odd != nil {
+		patience = time.Until(r.oddAt.Add(r.stalled))
+	}
+	silence := time.NewTimer(patience)
 	defer silence.Stop()
 	select {
 	case <-ctx.Done():
@@ -131,7 +143,7 @@ func (r *receiver) step(ctx context.Context) (Delivery, error) {
 func (r *receiver) pull() error {
 	body, err := json.Marshal(map[string]any{
 		"batch": batchMessages, "max_bytes": batchBytes,
-		"expires": pullExpires, "idle_heartbeat": pullHeartbeat,
+		"expires": r.expires, "idle_heartbeat": min(pullHeartbeat, r.expires/3),
 	})
 	if err != nil {
 		return err
@@ -169,42 +181,11 @@ func (r *receiver) lose(why string) {
 	r.lost = fmt.Errorf("partition %d at epoch %d: %w: %s", r.lease.Partition, r.lease.Epoch, ErrPartitionLost, why)
 }
 
-// check looks at the consumer. What it delivered into a connection that broke
-// would come again only after AckWait; then the partition is given up, so that
-// its next consumer brings it at once.
-func (r *receiver) check(ctx context.Context) error {
-	var missing int
-	for wait := newBackoff(); ; {
-		n, err := r.j.delivered(ctx, r.lease)
-		if errors.Is(err, ErrPartitionLost) {
-			r.lost = err
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		r.count.Lock()
-		missing = n - len(r.unsettled) - len(r.msgs)
-		r.count.Unlock()
-		if missing <= 0 {
-			return nil
-		}
-		// They may be on their way: look a few times before giving up.
-		if wait.next > 500*time.Millisecond {
-			break
-		}
-		if err := wait.sleep(ctx); err != nil {
-			return err
-		}
-	}
-	r.lose(fmt.Sprintf("%d deliveries were lost with a connection", missing))
-	return nil
-}
-
 // deliver hands a message out. One that names no conversation goes to the dead
 // letters here: no owner could do anything else with it.
 func (r *receiver) deliver(ctx context.Context, m *nats.Msg) (Delivery, error) {
 	r.left = max(r.left-1, 0)
+	r.odd = nil
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, err
