@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-dev/rollcall/domain"
@@ -81,7 +80,11 @@ type initChange struct {
 func (s *session) initialise(ctx context.Context, o initOptions) (initDocument, error) {
 	ctx, cancel := context.WithTimeout(ctx, initTime)
 	defer cancel()
-	nc, err := s.dialServer()
+	if !s.cfg.NATS.Set() {
+		return initDocument{}, domain.Refuse("usage", "no NATS is named", "a node with a server of its own, as rollcall up starts one, needs no init",
+			"name the servers with --nats-url or NATS_URL, their credentials with --nats-creds")
+	}
+	nc, err := api.Dial(s.target(), "rollcall node init")
 	if err != nil {
 		return initDocument{}, err
 	}
@@ -102,15 +105,6 @@ func (s *session) initialise(ctx context.Context, o initOptions) (initDocument, 
 		return doc, nil
 	}
 	return doc, eventstore.Provision(ctx, nc, cfg)
-}
-
-// dialServer connects to the NATS of the settings itself, not to a node.
-func (s *session) dialServer() (*nats.Conn, error) {
-	if !s.cfg.NATS.Set() {
-		return nil, domain.Refuse("usage", "no NATS is named", "a node with a server of its own, as rollcall up starts one, needs no init",
-			"name the servers with --nats-url or NATS_URL, their credentials with --nats-creds")
-	}
-	return api.Dial(s.target(), "rollcall node init")
 }
 
 func showInit(w io.Writer, doc initDocument) {
