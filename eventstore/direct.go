@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,7 +38,7 @@ func (j *JetStream) directBatch(ctx context.Context, stream string, q getRequest
 		return 0, 0, err
 	}
 	reply := l.reply()
-	if err := j.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, reply, body); err != nil {
+	if err := j.nc.PublishRequest(cmp.Or(j.auditAPI, "$JS.API")+".DIRECT.GET."+stream, reply, body); err != nil {
 		j.drop(l)
 		return 0, 0, err
 	}

@@ -62,6 +62,9 @@ type Recorded struct {
 	Commit *rollcallv1.Commit
 	// Raw is the sealed bytes.
 	Raw []byte
+	// Header of the message, where it was read from a stream; a reader that asked
+	// by direct get finds the server's own in it too.
+	Header map[string][]string
 }
 
 // Position of the recorded commit.

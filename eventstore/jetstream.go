@@ -47,6 +47,10 @@ type JetStream struct {
 	js  jetstream.JetStream
 	log *slog.Logger
 
+	// auditAPI is the prefix of JetStream's API for an auditor, who may not ask
+	// the leader of a stream; empty for a node.
+	auditAPI string
+
 	// replicated is set when the streams have more than one replica.
 	replicated bool
 

@@ -90,6 +90,7 @@ func (r *reader) read(m stored) error {
 	r.version, r.hash, r.next = c.GetVersion(), c.GetHash(), m.seq+1
 	rec := Recorded{Key: r.key, Seq: m.seq, Commit: c, Raw: m.data}
 	r.j.recent.add(rec)
+	rec.Header = m.header
 	return r.fn(rec)
 }
 

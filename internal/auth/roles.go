@@ -60,15 +60,10 @@ type Auditor struct {
 
 // Durable is the auditor's consumer on the log, which has to be there before
 // the auditor comes: nobody who reads may make one.
-func (a Auditor) Durable() string { return "audit-" + a.Name }
+func (a Auditor) Durable() string { return eventstore.AuditDurable(a.Name) }
 
 // Filter is the subject that the durable consumer is limited to.
-func (a Auditor) Filter() string {
-	if a.Tenant == "" {
-		return "rollcall.events.>"
-	}
-	return "rollcall.events.*." + a.Tenant + ".*"
-}
+func (a Auditor) Filter() string { return eventstore.AuditFilter(a.Tenant) }
 
 // AuditAPI is what the auditor's JetStream API begins with, in place of
 // "$JS.API": under that name his own account, which has no JetStream, would
