@@ -74,7 +74,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	rt.busy()
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	telling, forget := context.WithCancel(context.WithoutCancel(ctx))
-	rt.replays, rt.peers = newReplays(run, rt), newPeers(rt)
+	rt.peers = newPeers(rt)
+	rt.replays = newReplays(run, rt)
 	n := &Node{runtime: rt, partitions: map[int]*actor.PID{}, stop: stop, forget: forget}
 	root := rt.system.Root
 	for _, p := range cfg.Partitions {

@@ -238,6 +238,22 @@ func (p *peers) turn(ctx context.Context, partition int, last uint64) bool {
 	}
 }
 
+// settle waits until the node may claim what is meant for it.
+func (p *peers) settle(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.mu.Lock()
+		settled, changed := p.known != nil && p.known.settled, p.changed
+		p.mu.Unlock()
+		if settled {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+}
+
 // next waits for the next look.
 func (p *peers) next(ctx context.Context) {
 	p.mu.Lock()

@@ -59,6 +59,7 @@ var (
 func newReplays(ctx context.Context, rt *runtime) *replays {
 	r := &replays{runtime: rt, ctx: ctx, open: 1, idle: make(chan struct{})}
 	rt.steps.Go(func() {
+		rt.peers.settle(ctx)
 		pause(ctx, gather)
 		r.leave()
 	})
