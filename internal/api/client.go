@@ -80,7 +80,7 @@ func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bo
 			silent++
 			began = time.Now() // it was there to take the request
 		}
-		if r, ok := errors.AsType[*domain.Refusal](err); ok {
+		if r, ok := errors.AsType[*domain.Refusal](err); ok && (r.Code != unavailable || c.Patience > 0 && time.Since(began) > c.Patience) {
 			return nil, r
 		}
 		if ctx.Err() != nil {

@@ -79,7 +79,10 @@ func newWorld(t *testing.T) *world {
 // serve starts the service with the world's seams.
 func (w *world) serve(cfg api.Config) {
 	w.t.Helper()
-	cfg.Store, cfg.Views, cfg.Roller, cfg.Doctor, cfg.Node, cfg.Version = w.store, w.views, w, w, "n-test", "1.2.3"
+	if cfg.Store == nil {
+		cfg.Store = w.store
+	}
+	cfg.Views, cfg.Roller, cfg.Doctor, cfg.Node, cfg.Version = w.views, w, w, "n-test", "1.2.3"
 	s, err := api.Serve(w.nc, cfg)
 	if err != nil {
 		w.t.Fatal(err)

@@ -100,9 +100,13 @@ func (s *Server) write(ctx context.Context, tenant string, req writeRequest) (*r
 	if err != nil {
 		return nil, textRefusal("the request", err)
 	}
+	patience := req.patience
+	if patience <= 0 {
+		patience = s.cfg.Patience
+	}
 	reply, answered, done := s.answers.expect()
 	defer done()
-	_, _, err = s.cfg.Store.Publish(ctx, eventstore.Envelope{
+	err = s.store(ctx, patience, eventstore.Envelope{
 		Key: key, To: "_", Data: data,
 		Header: map[string]string{
 			eventstore.HeaderContentType: contentProtobuf,
@@ -121,10 +125,6 @@ func (s *Server) write(ctx context.Context, tenant string, req writeRequest) (*r
 	case err != nil:
 		return nil, fmt.Errorf("store the command of conversation %s: %w", key.Conversation, err)
 	}
-	patience := req.patience
-	if patience <= 0 {
-		patience = s.cfg.Patience
-	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -140,6 +140,25 @@ func (s *Server) write(ctx context.Context, tenant string, req writeRequest) (*r
 	// It is stored and will be decided; the same id may be sent again to learn
 	// the outcome.
 	return &rollcallv1.Answer{Conversation: key.Conversation, Command: cmd.GetId(), Accepted: true}, nil
+}
+
+// store puts a command into the inbox. What became of an attempt without an
+// answer nobody knows, so it is made again: the command's id keeps it from being
+// done twice.
+func (s *Server) store(ctx context.Context, patience time.Duration, e eventstore.Envelope) error {
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		_, _, err := s.cfg.Store.Publish(limit, e)
+		if err == nil || errors.Is(err, eventstore.ErrInboxFull) || errors.Is(err, eventstore.ErrTooLarge) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-limit.Done():
+			return domain.Refuse(unavailable, "the command could not be stored", err.Error(), "see that most of the NATS servers run and reach each other, and try again")
+		}
+	}
 }
 
 // target finds the conversation, which must exist unless it is being opened,

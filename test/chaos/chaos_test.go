@@ -31,9 +31,11 @@ func chaos(t *testing.T, seed uint64, steps int) {
 	t.Helper()
 	rng := chance(t, seed)
 	w := newWorld(t, script(), rollcall(t), skewed(t), rollcall(t))
-	ofNodes := draw(rng, steps, nodeFaults, append(names("n", 3), names("n", 3)...), 6*time.Second, 2*time.Second)
+	ofNodes := draw(rng, steps, nodeFaults, names("n", 3), 6*time.Second, 2*time.Second)
+	ofNodes = append(ofNodes, draw(rng, steps/3, []kind{deafen, silence, partition}, []string{"flyer1", "noter1", "noter2"}, 4*time.Second, time.Second)...)
+	rng.Shuffle(len(ofNodes), func(i, j int) { ofNodes[i], ofNodes[j] = ofNodes[j], ofNodes[i] })
 	ofServers := draw(rng, steps/2, serverFaults, append(w.servers.names(), theLeader, theLeader), 5*time.Second, 4*time.Second)
-	t.Logf("the plan for nodes:\n%vand for servers:\n%v", ofNodes, ofServers)
+	t.Logf("the plan for nodes and clients:\n%vand for servers:\n%v", ofNodes, ofServers)
 
 	working, stop := context.WithCancel(t.Context())
 	load := w.begin(working, seed, 2, 2)

@@ -30,7 +30,6 @@ import (
 // the race detector: the election of a new leader at NATS alone may take ten.
 const patience = 2 * time.Minute
 
-
 func TestMain(m *testing.M) {
 	defer os.RemoveAll(built.dir) //nolint:errcheck // a temporary directory
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

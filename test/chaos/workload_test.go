@@ -61,14 +61,14 @@ func (l *workload) fly(stop context.Context, c *api.Client, name string, rng *ra
 	for n := 1; stop.Err() == nil; n++ {
 		id := api.NewID()
 		err := l.w.open(l.w.ctx(), c, id, fmt.Sprintf("kite %s-%d", name, n), "Fly a kite.")
-		l.mu.Lock()
-		l.kites = append(l.kites, id)
-		l.mu.Unlock()
 		l.tell(said{conversation: id, acknowledged: err == nil, how: "opened by " + name})
 		if err != nil {
 			l.w.t.Errorf("%s opens a conversation: %v", name, err)
 			return
 		}
+		l.mu.Lock()
+		l.kites = append(l.kites, id)
+		l.mu.Unlock()
 		rest(stop, between(rng, 0, 900*time.Millisecond))
 		text := fmt.Sprintf("%s asks about kite %d.", name, n)
 		_, err = c.Send(l.w.ctx(), id, &rollcallv1.PostMessage{Body: &rollcallv1.Body{Text: text}})
