@@ -21,6 +21,7 @@ type doctor struct {
 	store    *eventstore.JetStream
 	views    *projections.DB
 	nc       *nats.Conn
+	footing  footing
 }
 
 // Diagnose implements api.Doctor.
@@ -29,22 +30,16 @@ func (d *doctor) Diagnose(ctx context.Context, _ string, whole bool) ([]api.Chec
 	defer cancel()
 	checks := []api.Check{d.behind(ctx), d.model(), d.quarantine()}
 	if whole {
-		checks = []api.Check{d.storage(), d.streams(ctx), d.log(ctx), checks[0], checks[1], d.dead(ctx), checks[2]}
+		all := d.kept(ctx)
+		checks = []api.Check{d.storage(all), d.streams(all), d.log(ctx), checks[0], d.inbox(all), checks[1], d.dead(ctx), checks[2]}
+		if d.footing != onOwn {
+			checks = append(checks, d.connection(ctx, all))
+		}
 	}
 	for i := range checks {
 		checks[i].Node = d.node.name
 	}
 	return checks, nil
-}
-
-func (d *doctor) storage() api.Check {
-	if d.settings.SyncAlways {
-		return api.Check{Name: "storage", Level: api.OK, Found: "one copy, synced before every acknowledgement: nothing acknowledged is lost by a crash or a power cut"}
-	}
-	return api.Check{
-		Name: "storage", Level: api.Warn, Found: "one copy, synced at intervals: a crash of the process loses nothing, a power cut may lose the last seconds",
-		Fix: "start the node with sync: always",
-	}
 }
 
 func (d *doctor) model() api.Check {

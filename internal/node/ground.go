@@ -23,7 +23,8 @@ type ground struct {
 	nc    *nats.Conn
 	store eventstore.Config
 	// alone: no other node can be there.
-	alone bool
+	alone   bool
+	footing footing
 }
 
 // stand finds or makes the ground, and names the node.
@@ -83,7 +84,7 @@ func (n *Node) join(ctx context.Context, cfg Config, at nodefile.Info) (ground, 
 	if err != nil {
 		return ground{}, err
 	}
-	g := ground{nc: nc, store: eventstore.Config{Log: cfg.Log}}
+	g := ground{nc: nc, footing: onOthers, store: eventstore.Config{Log: cfg.Log}}
 	return g, eventstore.Ready(ctx, nc, g.store)
 }
 
@@ -121,7 +122,7 @@ func (n *Node) cluster(ctx context.Context, cfg Config) (ground, error) {
 	if err != nil {
 		return ground{}, err
 	}
-	g := ground{nc: nc, store: eventstore.Config{Replicas: bundle.Replicas(), Log: cfg.Log}}
+	g := ground{nc: nc, footing: inCluster, store: eventstore.Config{Replicas: bundle.Replicas(), Log: cfg.Log}}
 	return g, n.provision(ctx, nc, g.store)
 }
 

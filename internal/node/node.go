@@ -114,7 +114,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	}
 	service, err := api.Serve(g.nc, api.Config{
 		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Cluster: &cluster{store: log, node: n.actors, name: n.name},
-		Doctor: &doctor{node: n, settings: set, store: log, views: db, nc: g.nc},
+		Doctor: &doctor{node: n, settings: set, store: log, views: db, nc: g.nc, footing: g.footing},
 		Node:   n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 		Settings: api.SettingsOf(set.Model, set.BaseURL, set.Key.Reveal(), set.SyncAlways),
 	})

@@ -10,19 +10,19 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/oklog/ulid/v2"
-	"go.uber.org/goleak"
 
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/audit"
 	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted/demo"
+	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 	"github.com/rollcall-dev/rollcall/internal/node"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { natsdtest.VerifyTestMain(m) }
 
 // start brings up a node in dir, closed with the test or by the returned
 // function.

@@ -1,11 +1,8 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"strings"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
@@ -13,27 +10,25 @@ import (
 
 // streams compares the settings of the streams with those that the promises
 // need: somebody with the right to may have changed them since the start.
-func (d *doctor) streams(ctx context.Context) api.Check {
+func (d *doctor) streams(all []kept) api.Check {
 	c := api.Check{Name: "streams", Level: api.OK}
-	js, err := jetstream.New(d.nc)
-	if err != nil {
-		return api.Check{Name: c.Name, Level: api.Fail, Found: err.Error(), Fix: "look at the node's log"}
+	mend := "start the node again: it makes what is missing, and sets the rest as it must be"
+	if d.footing == onOthers {
+		mend = "rollcall node init makes what is missing, and sets the rest as it must be"
 	}
-	wanted := eventstore.Streams(eventstore.Config{})
 	var odd []string
-	for _, want := range wanted {
-		s, err := js.Stream(ctx, want.Name)
-		if err != nil {
-			return api.Check{Name: c.Name, Level: api.Fail, Found: want.Name + ": " + err.Error(), Fix: "start the node again: it makes what is missing"}
+	for _, k := range all {
+		if k.err != nil {
+			return api.Check{Name: c.Name, Level: api.Fail, Found: k.want.Name + ": " + k.err.Error(), Fix: mend}
 		}
-		odd = append(odd, eventstore.Drift(want, s.CachedInfo().Config)...)
+		odd = append(odd, eventstore.Drift(k.want, k.info.Config)...)
 	}
 	if len(odd) > 0 {
 		return api.Check{
 			Name: c.Name, Level: api.Fail, Found: "changed by somebody: " + strings.Join(odd, "; "),
-			Fix: "start the node again: it sets them as they must be; and see who may change streams",
+			Fix: mend + "; and see who may change streams",
 		}
 	}
-	c.Found = fmt.Sprintf("all %d have the settings that the promises need", len(wanted))
+	c.Found = fmt.Sprintf("all %d have the settings that the promises need", len(all))
 	return c
 }
