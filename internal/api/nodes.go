@@ -203,7 +203,7 @@ func (s *Server) drain(ctx context.Context, _ string, r drainRequest) (any, erro
 	}
 	switch {
 	case !there:
-		return nil, domain.Refuse("node-unknown", "there is no node "+quote(r.Node), "none of that name is there, holds anything or is drained", "rollcall node ls lists them")
+		return nil, domain.Refuse("node-not-found", "there is no node "+quote(r.Node), "none of that name is there, holds anything or is drained", "rollcall node ls lists them")
 	case !r.Off && others == 0:
 		return nil, domain.Refuse("node-is-last", "node "+r.Node+" cannot be drained", "no other node is up to take its work", "start another first, or stop this one: what it works on waits for the next")
 	}

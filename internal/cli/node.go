@@ -138,9 +138,9 @@ func nodeNamed(ref string, all []api.NodeLine) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", domain.Refuse("node-unknown", fmt.Sprintf("there is no node %q", printable(ref)), "there are: "+strings.Join(names, ", "), "rollcall node ls lists them")
+		return "", domain.Refuse("node-not-found", fmt.Sprintf("there is no node %q", printable(ref)), "there are: "+strings.Join(names, ", "), "rollcall node ls lists them")
 	}
-	return "", domain.Refuse("name-ambiguous", fmt.Sprintf("%q means several nodes", printable(ref)), strings.Join(found, ", "), "give more of the name")
+	return "", domain.Refuse("node-ambiguous", fmt.Sprintf("%q means several nodes", printable(ref)), strings.Join(found, ", "), "give more of the name")
 }
 
 func holds(all api.NodesAnswer, name string) int {

@@ -176,7 +176,7 @@ func TestDrainIsRefused(t *testing.T) {
 	join(t, server, t.TempDir(), greeter(t).URL())
 	c := api.NewClient(nc, "main")
 	name := shares(t, c, "one node", even(1)).Nodes[0].Name
-	for node, code := range map[string]string{name: "node-is-last", "n-other": "node-unknown", "": "node-unknown"} {
+	for node, code := range map[string]string{name: "node-is-last", "n-other": "node-not-found", "": "node-not-found"} {
 		if _, err := c.Drain(t.Context(), node, false); err == nil || !strings.Contains(err.Error(), code) {
 			t.Errorf("drain of %q: %v, want %s", node, err, code)
 		}
