@@ -109,9 +109,9 @@ func describe() string {
 		b.WriteString("\n")
 	}
 	c := consumer(Lease{Partition: 7, Epoch: 12})
-	fmt.Fprintf(&b, "### Consumers of %s\n\nOne for each partition that is owned, such as `%s` for partition 7 under epoch 12:\nfilter `%s`, deliver policy %v, acknowledgement %v within %v, %s of unacknowledged messages, %s of deliveries, state in %v.\n",
+	fmt.Fprintf(&b, "### Consumers of %s\n\nOne for each partition that is owned, such as `%s` for partition 7 under epoch 12:\nfilter `%s`, deliver policy %v, acknowledgement %v within %v, %s of unacknowledged messages, %s of deliveries, state in %v.\nThat of partition 0 takes `%s` too: what is published to a subject with a literal `*` or `>` is stored as it comes.\n",
 		StreamInbox, c.Durable, c.FilterSubject, c.DeliverPolicy, strings.TrimPrefix(c.AckPolicy.String(), "Ack"), c.AckWait,
-		limitOrNone(int64(c.MaxAckPending)), limitOrNone(int64(c.MaxDeliver)), consumerStorage(c))
+		limitOrNone(int64(c.MaxAckPending)), limitOrNone(int64(c.MaxDeliver)), consumerStorage(c), consumer(Lease{}).FilterSubjects[1])
 	return b.String()
 }
 

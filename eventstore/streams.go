@@ -131,8 +131,11 @@ func objectStore(bucket, description string) jetstream.StreamConfig {
 }
 
 // consumer is the durable consumer that the holder of a lease receives with.
+// Whoever holds partition 0 also takes what was stored as it came, for no
+// partition is computed of a subject with a literal * or >: nobody else would
+// ever take it out of the inbox.
 func consumer(l Lease) jetstream.ConsumerConfig {
-	return jetstream.ConsumerConfig{
+	c := jetstream.ConsumerConfig{
 		Durable:       consumerName(l),
 		FilterSubject: commandsOf(l.Partition),
 		DeliverPolicy: jetstream.DeliverAllPolicy,
@@ -147,4 +150,8 @@ func consumer(l Lease) jetstream.ConsumerConfig {
 		MaxAckPending: -1,
 		MaxDeliver:    -1,
 	}
+	if l.Partition == 0 {
+		c.FilterSubject, c.FilterSubjects = "", []string{commandsOf(0), inPattern}
+	}
+	return c
 }

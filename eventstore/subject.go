@@ -68,6 +68,10 @@ func ParseEventSubject(subject string) (domain.Key, error) {
 // parseCommand takes rollcall.cmd.<p>.<tenant>.<conv>.<to> apart. What an
 // outsider published comes in here, so the key may not be valid; then it says so.
 func parseCommand(subject string) (Envelope, error) {
+	if rest, raw := strings.CutPrefix(subject, prefixIn); raw {
+		e, _ := parseAddress(subject, rest)
+		return e, fmt.Errorf("subject %q names no conversation: it has a wildcard", subject)
+	}
 	rest, ok := strings.CutPrefix(subject, prefixCmd)
 	_, rest, more := strings.Cut(rest, ".")
 	if !ok || !more {
