@@ -123,14 +123,19 @@ func (n *Node) cluster(ctx context.Context, cfg Config) (ground, error) {
 		return ground{}, err
 	}
 	g := ground{nc: nc, footing: inCluster, store: eventstore.Config{Replicas: bundle.Replicas(), Log: cfg.Log}}
-	return g, n.provision(ctx, nc, g.store)
+	return g, n.provision(ctx, nc, g.store, bundle.Auditors())
 }
 
 // provision waits for as many servers as there shall be copies: the first time
 // two of three are not enough.
-func (n *Node) provision(ctx context.Context, nc *nats.Conn, cfg eventstore.Config) error {
+func (n *Node) provision(ctx context.Context, nc *nats.Conn, cfg eventstore.Config, auditors []auth.Auditor) error {
 	for told := false; ; told = true {
 		err := eventstore.Provision(ctx, nc, cfg)
+		for _, a := range auditors {
+			if err == nil {
+				_, err = eventstore.PrepareAuditor(ctx, nc, a.Name, a.Tenant)
+			}
+		}
 		refused, ok := errors.AsType[*domain.Refusal](err)
 		if !ok || refused.Code != "replicas-too-many" && refused.Code != "jetstream-unavailable" {
 			return err
