@@ -238,3 +238,8 @@ func TestCompare(t *testing.T) {
 		})
 	}
 }
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
