@@ -190,12 +190,14 @@ func (c *conversation) fold(ctx context.Context, key domain.Key) (m *loaded) {
 			m = &loaded{err: fmt.Errorf("load conversation: crashed: %v", r)}
 		}
 	}()
-	retry := delays(100*time.Millisecond, 5*time.Second)
+	retry, begun := delays(100*time.Millisecond, 5*time.Second), time.Now()
 	for {
 		m, err := rebuild(ctx, c.Store, key)
 		switch {
 		case err == nil:
 			return m
+		case errors.Is(err, domain.ErrGap) && !c.Alone && time.Since(begun) < doubt && ctx.Err() == nil:
+			// Read at the wrong moment, perhaps: it is tried again.
 		case ctx.Err() != nil || errors.Is(err, domain.ErrGap) || errors.Is(err, domain.ErrHash) || errors.Is(err, domain.ErrNotCommit):
 			return &loaded{err: err}
 		}
@@ -203,6 +205,12 @@ func (c *conversation) fold(ctx context.Context, key domain.Key) (m *loaded) {
 		pause(ctx, retry())
 	}
 }
+
+// doubt is how long a log that seems to lack something is read again where there
+// are several servers: one that was just elected to lead answers before it has
+// caught up, and one that was cut off goes on answering from the past for ten
+// seconds, until it notices.
+const doubt = 15 * time.Second
 
 // Load rebuilds a conversation from its snapshot and log, without any effect.
 func Load(ctx context.Context, store eventstore.Store, key domain.Key) (*domain.State, eventstore.Position, error) {

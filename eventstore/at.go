@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -69,12 +70,9 @@ func (s *search) find(version, far uint64) error {
 	}
 	below, above, ok := s.j.recent.around(s.key, version)
 	if !ok {
-		last, exists, err := s.lastCommit()
+		last, err := s.reaching(version)
 		if err != nil {
 			return err
-		}
-		if !exists || version > last.version {
-			return ErrNotFound
 		}
 		above = last
 	}
@@ -100,6 +98,26 @@ func (s *search) find(version, far uint64) error {
 		}
 	}
 	return nil
+}
+
+// doubt is how long a version that a leader does not have is looked for again. A
+// leader that was just elected answers before it has caught up with what the
+// last one acknowledged.
+const doubt = time.Second
+
+// reaching finds the newest commit, which is not before the version. Errors:
+// ErrNotFound.
+func (s *search) reaching(version uint64) (mark, error) {
+	begun := time.Now()
+	for wait := newBackoff(); ; {
+		last, exists, err := s.lastCommit()
+		if err != nil || exists && version <= last.version {
+			return last, err
+		}
+		if !s.j.replicated || time.Since(begun) > doubt || wait.sleep(s.ctx) != nil {
+			return last, ErrNotFound
+		}
+	}
 }
 
 // scan reads on from a known place until it meets the version, and far beyond

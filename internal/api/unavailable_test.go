@@ -39,8 +39,10 @@ func TestNobodyIsRefusedByAnElection(t *testing.T) {
 	store := &election{Store: w.store}
 	store.left.Store(4)
 	w.serve(api.Config{Store: store})
-	key := w.open("kite")
-	if got := w.position(key).Version; got != 1 {
+	if _, refused := w.ask("open", `{"name":"kite","contract":"mailbox","objective":"Fly it."}`); refused != nil {
+		t.Fatalf("refused: %+v", refused)
+	}
+	if got := w.position(w.keys()[0]).Version; got != 1 {
 		t.Errorf("the conversation is at version %d: the command was done more than once", got)
 	}
 }
