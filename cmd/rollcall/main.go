@@ -27,7 +27,7 @@ func main() {
 		Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv,
 		Version: version, Width: cli.Width, Spawn: cli.Spawn, Terminate: cli.Terminate,
 		StartNode: func(ctx context.Context, c cli.NodeConfig) (cli.Node, error) {
-			return node.Start(ctx, node.Config{Settings: c.Settings, Join: c.Join, Cluster: c.Cluster, Version: c.Version, Log: c.Log})
+			return node.Start(ctx, node.Config(c))
 		},
 	}
 	os.Exit(app.Run(ctx))

@@ -60,7 +60,7 @@ func program() int {
 		Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv,
 		Version: "1.2.3-test", Width: cli.Width, Spawn: cli.Spawn, Terminate: cli.Terminate,
 		StartNode: func(ctx context.Context, c cli.NodeConfig) (cli.Node, error) {
-			return node.Start(ctx, node.Config{Settings: c.Settings, Join: c.Join, Cluster: c.Cluster, Version: c.Version, Log: c.Log})
+			return node.Start(ctx, node.Config(c))
 		},
 	}
 	return app.Run(ctx)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/natsd"
 	"github.com/rollcall-dev/rollcall/test/checker"
 )
@@ -52,8 +53,10 @@ func (p *place) judge() {
 }
 
 // recorded is the model server's record, as the checker takes it.
-func (p *place) recorded() (all []checker.Request) {
-	for _, r := range p.models.Requests() {
+func (p *place) recorded() []checker.Request { return requestsOf(p.models) }
+
+func requestsOf(models *scripted.Server) (all []checker.Request) {
+	for _, r := range models.Requests() {
 		all = append(all, checker.Request{
 			Conversation: r.Conversation, Member: r.Member, Run: r.Run, Step: r.Step, Body: r.Body, Time: r.Time,
 		})

@@ -18,7 +18,7 @@ func program(args []string) int {
 		Args: args, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.LookupEnv,
 		Version: "0.0.0-e2e", Width: cli.Width, Spawn: cli.Spawn, Terminate: cli.Terminate,
 		StartNode: func(ctx context.Context, c cli.NodeConfig) (cli.Node, error) {
-			return node.Start(ctx, node.Config{Settings: c.Settings, Join: c.Join, Version: c.Version, Log: c.Log})
+			return node.Start(ctx, node.Config(c))
 		},
 	}
 	return app.Run(ctx)
