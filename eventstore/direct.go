@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -148,6 +149,19 @@ func parseDirect(m *nats.Msg) (s stored, end bool, err error) {
 		return stored{}, true, fmt.Errorf("direct get: %w", err)
 	}
 	return s, false, nil
+}
+
+// directHeaders are what a direct get adds to a message's own headers.
+var directHeaders = []string{"Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Time-Stamp", "Nats-Num-Pending", "Nats-Last-Sequence", "Nats-UpTo-Sequence"}
+
+// OwnHeaders are the headers of a message without those that the server adds
+// to a direct get.
+func OwnHeaders(h map[string][]string) map[string][]string {
+	own := maps.Clone(h)
+	for _, name := range directHeaders {
+		delete(own, name)
+	}
+	return own
 }
 
 func lastHeader(h nats.Header, name string) string {

@@ -37,6 +37,9 @@ type CommitEntry struct {
 	Events  []EventLine `json:"events"`
 	// Raw is the commit as it is stored (base64), to check its hash.
 	Raw []byte `json:"raw,omitempty"`
+	// Seq and Headers of the message in the log's stream; with Raw only.
+	Seq     uint64              `json:"seq,omitempty"`
+	Headers map[string][]string `json:"headers,omitempty"`
 }
 
 // pageBytes is how many sealed bytes one answer carries at most; a single
@@ -91,7 +94,7 @@ func (s *Server) logJSON(ctx context.Context, tenant string, r LogRequest) (any,
 		names.Add(rec.Commit)
 		e := CommitEntry{Version: rec.Commit.GetVersion(), Events: Render(key.Conversation, rec.Commit, names.Of)}
 		if r.Raw {
-			e.Raw = rec.Raw
+			e.Raw, e.Seq, e.Headers = rec.Raw, rec.Seq, eventstore.OwnHeaders(rec.Header)
 		}
 		out.Commits = append(out.Commits, e)
 	})

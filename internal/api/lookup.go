@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +45,7 @@ func (s *Server) resolve(ctx context.Context, tenant, ref string) (domain.Key, e
 	if ref == "" {
 		return key, domain.Refuse("request-invalid", "no conversation is named", "", "give its id, its name or a unique prefix of one")
 	}
-	if isID(ref) {
+	if IsID(ref) {
 		return key, nil
 	}
 	if err := CheckText("the conversation's name", ref, 1<<10); err != nil {
@@ -69,8 +71,8 @@ func (s *Server) catchUp(ctx context.Context) {
 
 const catchUpTime = 2 * time.Second
 
-// isID reports whether ref has the shape of a conversation's id.
-func isID(ref string) bool {
+// IsID reports whether ref has the shape of a conversation's id.
+func IsID(ref string) bool {
 	return len(ref) == 26 && strings.IndexFunc(ref, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z')
 	}) < 0
@@ -88,12 +90,27 @@ func (s *Server) mustExist(ctx context.Context, key domain.Key) error {
 
 // member finds the id of the member that ref means.
 func (f *fold) member(ref string) (string, error) {
-	if strings.EqualFold(ref, domain.LeadName) {
-		return domain.LeadID, nil
-	}
 	all := make([]candidate, 0, len(f.state.Members))
 	for _, m := range f.state.Members {
 		all = append(all, candidate{m.ID, m.Name})
+	}
+	return pickMember(ref, all)
+}
+
+// Pick finds the display name of the member that ref means.
+func (n Names) Pick(ref string) (string, error) {
+	var all []candidate
+	for id, name := range n {
+		all = append(all, candidate{id, name})
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(ordinal(a.id), ordinal(b.id)) })
+	id, err := pickMember(ref, all)
+	return n.Of(id), err
+}
+
+func pickMember(ref string, all []candidate) (string, error) {
+	if strings.EqualFold(ref, domain.LeadName) {
+		return domain.LeadID, nil
 	}
 	id, several := pick(ref, all)
 	switch {

@@ -92,7 +92,7 @@ func (u *uploads) add(k uploadKey, r UploadRequest, now time.Time) (received uin
 func (s *Server) upload(ctx context.Context, tenant string, r UploadRequest) (any, error) {
 	k := uploadKey{domain.Key{Tenant: tenant, Conversation: r.Conversation}, r.SHA256}
 	switch {
-	case !isID(r.Conversation):
+	case !IsID(r.Conversation):
 		return nil, domain.Refuse("request-invalid", "an upload needs the full id of its conversation", quote(r.Conversation), "")
 	case !isSHA(r.SHA256):
 		return nil, domain.Refuse("request-invalid", "an upload needs the SHA-256 of the file", quote(r.SHA256), "")

@@ -85,13 +85,14 @@ func TestExport(t *testing.T) {
 		t.Error(r.Problems)
 	}
 	for ref, want := range map[string]domain.Key{key.Conversation: key, second.Conversation: second} {
-		if got, err := x.Find(t.Context(), ref); err != nil || got != want {
+		if got, err := x.Find(t.Context(), "", ref); err != nil || got != want {
 			t.Errorf("%s is %v, %v", ref, got, err)
 		}
 	}
-	refused(t, "conversation-ambiguous", "(main.01", func() error { _, err := x.Find(t.Context(), "audit"); return err }())
-	refused(t, "conversation-ambiguous", "(main.01", func() error { _, err := x.Find(t.Context(), "01JZ"); return err }())
-	refused(t, "conversation-not-found", "", func() error { _, err := x.Find(t.Context(), "nobody"); return err }())
+	refused(t, "conversation-ambiguous", "(main.01", func() error { _, err := x.Find(t.Context(), "", "audit"); return err }())
+	refused(t, "conversation-ambiguous", "(main.01", func() error { _, err := x.Find(t.Context(), "", "01JZ"); return err }())
+	refused(t, "conversation-not-found", "", func() error { _, err := x.Find(t.Context(), "", "nobody"); return err }())
+	refused(t, "conversation-not-found", "0 were looked through", func() error { _, err := x.Find(t.Context(), "acme", key.Conversation); return err }())
 }
 
 func refused(t *testing.T, code, says string, err error) {
@@ -252,7 +253,7 @@ func FuzzExport(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys, err := x.Conversations(t.Context())
+		keys, err := x.Conversations(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +261,7 @@ func FuzzExport(f *testing.F) {
 			if err := x.Read(t.Context(), k, w.Commit); err != nil {
 				t.Fatal(err)
 			}
-			if found, err := x.Find(t.Context(), k.Conversation); err == nil && found.Conversation != k.Conversation {
+			if found, err := x.Find(t.Context(), "", k.Conversation); err == nil && found.Conversation != k.Conversation {
 				t.Errorf("%s is found as %s", k, found)
 			}
 		}

@@ -63,12 +63,14 @@ func broken(line int, format string, args ...any) error {
 }
 
 // Find implements Source.
-func (x *Export) Find(_ context.Context, ref string) (domain.Key, error) {
-	return x.directory.Find(ref)
+func (x *Export) Find(_ context.Context, tenant, ref string) (domain.Key, error) {
+	return x.directory.Find(tenant, ref)
 }
 
 // Conversations implements Source.
-func (x *Export) Conversations(context.Context) ([]domain.Key, error) { return x.directory.Keys(), nil }
+func (x *Export) Conversations(_ context.Context, tenant string) ([]domain.Key, error) {
+	return x.directory.Keys(tenant), nil
+}
 
 // Read implements Source.
 func (x *Export) Read(ctx context.Context, key domain.Key, fn func(Entry) error) error {

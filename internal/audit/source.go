@@ -17,10 +17,11 @@ import (
 // hashes and order are the reader's business.
 type Source interface {
 	// Find is the conversation that an id, a name, or the beginning of either
-	// means. Errors: a *domain.Refusal.
-	Find(ctx context.Context, ref string) (domain.Key, error)
-	// Conversations lists them all.
-	Conversations(ctx context.Context) ([]domain.Key, error)
+	// means, in a tenant or, with none, in all that can be read here. Errors: a
+	// *domain.Refusal.
+	Find(ctx context.Context, tenant, ref string) (domain.Key, error)
+	// Conversations lists those of a tenant or, with none, all.
+	Conversations(ctx context.Context, tenant string) ([]domain.Key, error)
 	// Read calls fn with each commit of a conversation, in the order of the log.
 	Read(ctx context.Context, key domain.Key, fn func(Entry) error) error
 	// Body fetches a text or file that is not in the log itself, whole and with
@@ -82,16 +83,19 @@ func (d *Directory) Add(key domain.Key, sealed []byte) bool {
 	return true
 }
 
-// Keys are the conversations in the order in which they began.
-func (d *Directory) Keys() []domain.Key { return slices.Clone(d.keys) }
+// Keys are the conversations, of a tenant or all, in the order in which they
+// began.
+func (d *Directory) Keys(tenant string) []domain.Key {
+	return slices.DeleteFunc(slices.Clone(d.keys), func(k domain.Key) bool { return tenant != "" && k.Tenant != tenant })
+}
 
-// Find is the conversation that ref means: an exact id or name, or the only one
-// whose id or name begins so.
-func (d *Directory) Find(ref string) (domain.Key, error) {
+// Find is the conversation that ref means in a tenant or, with none, in all: an
+// exact id or name, or the only one whose id or name begins so.
+func (d *Directory) Find(tenant, ref string) (domain.Key, error) {
 	ref = norm.NFC.String(strings.TrimSpace(ref))
 	lower := strings.ToLower(ref)
 	var exact, begins []domain.Key
-	for _, k := range d.keys {
+	for _, k := range d.Keys(tenant) {
 		name := d.names[k]
 		switch {
 		case k.Conversation == ref, name == ref && name != "":
@@ -109,7 +113,7 @@ func (d *Directory) Find(ref string) (domain.Key, error) {
 		return found[0], nil
 	case len(found) == 0 || ref == "":
 		return domain.Key{}, domain.Refuse("conversation-not-found", fmt.Sprintf("there is no conversation %q", short(ref)),
-			fmt.Sprintf("%d were looked through", len(d.keys)), "rollcall verify, without a name, lists those that can be read")
+			fmt.Sprintf("%d were looked through", len(d.Keys(tenant))), "rollcall verify, without a name, lists those that can be read")
 	}
 	var several []string
 	for _, k := range found[:min(len(found), 5)] {

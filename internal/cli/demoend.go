@@ -36,7 +36,7 @@ type demoResult struct {
 // end proves what happened and tells it.
 func (d *demoRun) end(ctx context.Context, f *following, r result) error {
 	out := demoResult{result: r, Nodes: []int{d.first, d.node.PID()}, KilledAt: d.killed, ModelCalls: len(d.models.Requests())}
-	report, err := d.s.verifyOne(ctx, d.client, f.key.Conversation)
+	report, err := verifyOne(ctx, &nodeSource{client: d.client}, f.key)
 	if err != nil {
 		return err
 	}

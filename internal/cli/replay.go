@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,24 +11,30 @@ import (
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/audit"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func (s *session) replay() *cobra.Command {
 	var speed float64
 	var all bool
+	var where source
 	c := &cobra.Command{
 		Use:   "replay CONV[@VERSION] [flags]",
 		Short: "Tell the story of a conversation again, from its log",
 		Long: `Replay tells what happened, with the texts in full, from the log alone: no model is
-called. Its hashes are checked on the way, and the state it leads to is folded anew.`,
+called. Its hashes are checked on the way, and the state it leads to is folded anew.
+It reads from a node; from NATS itself with an auditor's credentials, or as --auditor;
+or from a file of rollcall export.`,
 		Example: `  rollcall replay harbor
   rollcall replay harbor --speed 10
-  rollcall replay harbor@40 --all`,
+  rollcall replay harbor@40 --all
+  rollcall replay harbor --export harbor.jsonl`,
 		GroupID: groupTime, Args: args(1, 1), ValidArgsFunction: s.completeConversation,
 	}
 	c.Flags().Float64Var(&speed, "speed", 0, "times as fast as it was; 0: without waiting")
 	c.Flags().BoolVar(&all, "all", false, "tell every event, also the small ones")
+	where.flags(c)
 	return s.command(c, func(ctx context.Context, args []string) error {
 		r, err := parseRef(args[0])
 		if err != nil {
@@ -39,21 +46,24 @@ called. Its hashes are checked on the way, and the state it leads to is folded a
 		if !(speed >= 0) {
 			return domain.Refuse("usage", "--speed cannot be negative", "", "10 is ten times as fast")
 		}
-		client, err := s.connect()
+		src, err := s.open(ctx, where)
 		if err != nil {
 			return err
 		}
-		return s.tell(ctx, client, r, speed, all)
+		return errors.Join(s.tell(ctx, src, where.tenant(), r, speed, all), src.Close())
 	})
 }
 
-func (s *session) tell(ctx context.Context, c *api.Client, r ref, speed float64, all bool) error {
-	var commits []*rollcallv1.Commit
-	key, err := readLog(ctx, c, r, func(commit *rollcallv1.Commit, _ []byte) { commits = append(commits, commit) })
+func (s *session) tell(ctx context.Context, src audit.Source, tenant string, r ref, speed float64, all bool) error {
+	key, err := src.Find(ctx, tenant, r.conversation)
 	if err != nil {
 		return err
 	}
-	t := &storyTeller{s: s, client: c, key: key, teller: newTeller(), all: all}
+	var commits []*rollcallv1.Commit
+	if err := readLog(ctx, src, key, r.version, func(commit *rollcallv1.Commit) { commits = append(commits, commit) }); err != nil {
+		return err
+	}
+	t := &storyTeller{s: s, from: src, key: key, teller: newTeller(), all: all}
 	state := domain.New(key)
 	for i, commit := range commits {
 		if i > 0 && speed > 0 {
@@ -104,7 +114,7 @@ type replayEnd struct {
 // storyTeller prints commits as a story.
 type storyTeller struct {
 	s      *session
-	client *api.Client
+	from   audit.Source
 	key    domain.Key
 	teller *teller
 	all    bool
@@ -145,7 +155,7 @@ func (t *storyTeller) inFull(ctx context.Context, e *rollcallv1.Event) error {
 	if body == nil {
 		return nil
 	}
-	text, err := t.client.BodyText(ctx, t.key.Conversation, body)
+	text, err := bodyOf(ctx, t.from, t.key, body)
 	if err != nil {
 		return err
 	}

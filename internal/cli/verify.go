@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 func (s *session) verify() *cobra.Command {
 	var record string
+	var where source
 	c := &cobra.Command{
 		Use:   "verify [CONV] [flags]",
 		Short: "Check a log: hashes, runs and their reasons, requests",
@@ -25,13 +27,19 @@ func (s *session) verify() *cobra.Command {
 of commits, folds them anew, and tells for every run which messages justify it and
 how many model calls it made. The bytes of each request are computed again and
 compared with what was recorded. No model is called. It fails (exit 1) when anything
-is not as it must be.`,
+is not as it must be.
+
+It reads from a node; from NATS itself with an auditor's credentials, or as --auditor;
+or from a file of rollcall export. Then "all" is all of every tenant that these hold,
+and --tenant limits it.`,
 		Example: `  rollcall verify harbor
   rollcall verify
-  rollcall verify harbor --model-record calls.jsonl --json`,
+  rollcall verify harbor --model-record calls.jsonl --json
+  rollcall verify --export harbor.jsonl`,
 		GroupID: groupTime, Args: args(0, 1), ValidArgsFunction: s.completeConversation,
 	}
 	c.Flags().StringVar(&record, "model-record", "", "record file of a scripted model server, to compare with")
+	where.flags(c)
 	return s.command(c, func(ctx context.Context, args []string) error {
 		var requests []scripted.Request
 		if record != "" {
@@ -40,31 +48,13 @@ is not as it must be.`,
 				return domain.Refuse("input-unreadable", "the record "+printable(record)+" cannot be read", err.Error(), "name the file that the scripted model server wrote")
 			}
 		}
-		client, err := s.connect()
+		src, err := s.open(ctx, where)
 		if err != nil {
 			return err
 		}
-		names := args
-		if len(names) == 0 {
-			all, err := client.List(ctx)
-			if err != nil {
-				return err
-			}
-			for _, x := range all.Conversations {
-				names = append(names, x.ID)
-			}
-		}
-		out := verified{Conversations: []*audit.Report{}}
-		for _, name := range names {
-			report, err := s.verifyOne(ctx, client, name)
-			if err != nil {
-				return err
-			}
-			if record != "" {
-				report.Compare(requests)
-			}
-			out.Conversations = append(out.Conversations, report)
-			out.Problems += len(report.Problems)
+		out, err := s.verifyAll(ctx, src, where.tenant(), args, record != "", requests)
+		if err = errors.Join(err, src.Close()); err != nil {
+			return err
 		}
 		if err := s.print(out, func(w io.Writer) { s.showVerified(w, out) }); err != nil {
 			return err
@@ -83,33 +73,62 @@ type verified struct {
 	Problems int `json:"problems"`
 }
 
-func (s *session) verifyOne(ctx context.Context, c *api.Client, name string) (*audit.Report, error) {
-	r, err := parseRef(name)
+// verifyAll checks the named conversation, or all.
+func (s *session) verifyAll(ctx context.Context, src audit.Source, tenant string, names []string, compare bool, record []scripted.Request) (verified, error) {
+	out := verified{Conversations: []*audit.Report{}}
+	keys, err := toVerify(ctx, src, tenant, names)
+	if err != nil {
+		return out, err
+	}
+	for _, key := range keys {
+		report, err := verifyOne(ctx, src, key)
+		if err != nil {
+			return out, err
+		}
+		if compare {
+			report.Compare(record)
+		}
+		out.Conversations = append(out.Conversations, report)
+		out.Problems += len(report.Problems)
+	}
+	return out, nil
+}
+
+func toVerify(ctx context.Context, src audit.Source, tenant string, names []string) ([]domain.Key, error) {
+	if len(names) == 0 {
+		return src.Conversations(ctx, tenant)
+	}
+	r, err := parseRef(names[0])
 	if err == nil {
 		err = r.whole()
 	}
 	if err != nil {
 		return nil, err
 	}
+	key, err := src.Find(ctx, tenant, r.conversation)
+	return []domain.Key{key}, err
+}
+
+func verifyOne(ctx context.Context, src audit.Source, key domain.Key) (*audit.Report, error) {
 	var sealed [][]byte
-	key, err := c.Log(ctx, r.conversation, 1, func(raw []byte) error {
-		sealed = append(sealed, raw)
+	err := src.Read(ctx, key, func(e audit.Entry) error {
+		sealed = append(sealed, e.Sealed)
 		return nil
 	})
-	if err != nil && !slices.Contains([]string{"log-broken", "log-tail-lost"}, api.AsRefusal(err).Code) {
+	if err != nil && !refusesDamage(err) {
 		return nil, err
 	}
-	if key.Conversation == "" {
-		key = domain.Key{Tenant: c.Tenant(), Conversation: r.conversation}
-	}
-	report := audit.Check(key, sealed, func(b *rollcallv1.Blob) ([]byte, error) {
-		return c.Blob(ctx, key.Conversation, api.BlobRef{SHA256: b.GetSha256(), Size: b.GetSize()})
-	})
-	if err != nil { // the node itself refuses to read on
+	report := audit.Check(key, sealed, func(b *rollcallv1.Blob) ([]byte, error) { return src.Body(ctx, key, b) })
+	if err != nil {
 		broken := api.AsRefusal(err)
 		report.Problems = append(report.Problems, audit.Problem{Version: uint64(len(sealed)) + 1, Code: broken.Code, What: broken.What + ": " + broken.Why})
 	}
 	return report, nil
+}
+
+// refusesDamage reports whether a node refuses to read on because of damage.
+func refusesDamage(err error) bool {
+	return err != nil && slices.Contains([]string{"log-broken", "log-tail-lost"}, api.AsRefusal(err).Code)
 }
 
 func (s *session) showVerified(w io.Writer, v verified) {
