@@ -31,6 +31,15 @@ type peers struct {
 	changed chan struct{}
 	// holding are the sessions on partitions, to be ended when they move.
 	holding map[int]func(error)
+	// failed are the nodes that did not take a partition meant for them.
+	failed map[int]failed
+}
+
+// failed is a node that left a partition free for the time of a lease: for a
+// while others are meant to have it.
+type failed struct {
+	node  string
+	until time.Time
 }
 
 // view is what a look found.
@@ -54,6 +63,9 @@ const (
 	looks = 20
 	// settles is how many looks it takes until all who are there have said so.
 	settles = 6
+	// failedFor is how many leases' time a node that did not take a partition is
+	// not meant to have it: if it were, the partition would go to and fro.
+	failedFor = 6
 	// movesAfter is how many looks in a row must want a partition elsewhere.
 	movesAfter = 2
 	// firstLook is the time between looks until the time of a lease is known.
@@ -64,7 +76,7 @@ const (
 
 func newPeers(rt *runtime) *peers {
 	return &peers{
-		runtime: rt, every: firstLook, changed: make(chan struct{}), holding: map[int]func(error){},
+		runtime: rt, every: firstLook, changed: make(chan struct{}), holding: map[int]func(error){}, failed: map[int]failed{},
 		self: eventstore.NodeInfo{Name: rt.Node, Life: rt.Life, Place: rt.Place, Version: rt.Version, Started: time.Now().UTC(), Schema: domain.EvolveVersion},
 	}
 }
@@ -154,15 +166,23 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, set
 	}
 	p.self.Leaving = p.leaving
 	c.Nodes[p.Node] = p.self
-	v := &view{cluster: c, wanted: place(takers(c), p.Partitions, understands(c)), free: map[int]time.Time{}, away: map[int]int{}, settled: settled}
+	understood := understands(c)
+	able := func(node string, partition int) bool {
+		f, marked := p.failed[partition]
+		return understood(node, partition) && !(marked && f.node == node && now.Before(f.until))
+	}
+	v := &view{cluster: c, wanted: place(takers(c), p.Partitions, able), free: map[int]time.Time{}, away: map[int]int{}, settled: settled}
 	if p.Alone {
-		v.wanted = place([]string{p.Node}, p.Partitions, understands(c))
+		v.wanted = place([]string{p.Node}, p.Partitions, able)
 	}
 	for _, q := range p.Partitions {
 		if c.Owners[q].Node == "" {
 			v.free[q] = now
-			if p.known != nil && !p.known.free[q].IsZero() {
+			if p.known != nil && p.known.settled && !p.known.free[q].IsZero() {
 				v.free[q] = p.known.free[q]
+			}
+			if now.Sub(v.free[q]) > ttl {
+				p.failed[q] = failed{node: v.wanted[q], until: now.Add(ttl * failedFor)}
 			}
 		}
 		end := p.holding[q]
@@ -175,12 +195,6 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, set
 		}
 		if v.away[q] >= movesAfter {
 			end(errMoved)
-		}
-	}
-	// Whom a partition is meant for may be about to end: then anybody takes it.
-	for q, since := range v.free {
-		if now.Sub(since) > ttl && takes(c, p.Node) {
-			v.wanted[q] = p.Node
 		}
 	}
 	p.known = v

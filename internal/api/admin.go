@@ -9,17 +9,22 @@ import (
 // Nodes lists the nodes of the installation. Only those who may do what nodes
 // may can ask.
 func (c *Client) Nodes(ctx context.Context) (NodesAnswer, error) {
-	return admin(ctx, c, "nodes", hereRequest{})
+	return admin[NodesAnswer](ctx, c, "nodes", hereRequest{})
 }
 
 // Drain has a node hand over all it works on and take nothing more, also after
 // a restart; off takes it back.
 func (c *Client) Drain(ctx context.Context, node string, off bool) (NodesAnswer, error) {
-	return admin(ctx, c, "drain", drainRequest{Node: node, Off: off})
+	return admin[NodesAnswer](ctx, c, "drain", drainRequest{Node: node, Off: off})
 }
 
-func admin(ctx context.Context, c *Client, verb string, req any) (NodesAnswer, error) {
-	var out NodesAnswer
+// DoctorOfAll has the nodes examine themselves and what is of every tenant.
+func (c *Client) DoctorOfAll(ctx context.Context) (DoctorAnswer, error) {
+	return admin[DoctorAnswer](ctx, c, "doctor", ReadRequest{})
+}
+
+func admin[Answer any](ctx context.Context, c *Client, verb string, req any) (Answer, error) {
+	var out Answer
 	data, err := Marshal(req)
 	if err != nil {
 		return out, err

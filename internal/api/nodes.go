@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,11 +35,12 @@ func (s *Server) serveNodes() error {
 	}
 	for _, v := range []verb{
 		{name: "nodes", whose: operators, impact: "read", about: "list the nodes", read: reader(s.nodes)},
+		{name: "doctor-all", subject: "doctor", whose: operators, impact: "read", about: "named checks of this installation, of all tenants", read: reader(s.doctor)},
 		{name: "drain", whose: operators, impact: "write", about: "have a node hand over all it works on", read: reader(s.drain)},
 		{name: "roll-here", whose: nodes, impact: "read", about: "the roll of this node's members", read: reader(s.rollHere)},
 		{name: "doctor-here", whose: nodes, impact: "read", about: "checks of this node", read: reader(s.doctorHere)},
 	} {
-		subject := prefixAdmin + v.name
+		subject := prefixAdmin + cmp.Or(v.subject, v.name)
 		if v.whose == nodes {
 			subject = prefixNode + s.cfg.Node + ".*." + v.name
 		}
@@ -56,6 +58,8 @@ type hereRequest struct {
 	// Conversation id; empty: all of the tenant.
 	Conversation string `json:"conversation,omitempty"`
 	Partitions   []int  `json:"partitions,omitempty"`
+	// Everybody: of all tenants.
+	Everybody bool `json:"everybody,omitempty"`
 }
 
 type rollHereAnswer struct {
@@ -147,7 +151,11 @@ const maxSkew = 2 * time.Second
 
 func (s *Server) doctorThere(ctx context.Context, tenant, peer string) []Check {
 	before := time.Now()
-	a, err := ask[doctorHereAnswer](ctx, s, peer, tenant, "doctor-here", hereRequest{})
+	req := hereRequest{Everybody: tenant == ""}
+	if req.Everybody {
+		tenant = anyTenant
+	}
+	a, err := ask[doctorHereAnswer](ctx, s, peer, tenant, "doctor-here", req)
 	if err != nil {
 		return []Check{{Name: "node", Level: Fail, Node: peer, Found: "does not answer", Fix: "rollcall node ls shows whether it is still there; look at its log"}}
 	}
@@ -160,12 +168,18 @@ func (s *Server) doctorThere(ctx context.Context, tenant, peer string) []Check {
 	return a.Checks
 }
 
+// anyTenant stands in the subject where a request is for all of them.
+const anyTenant = "main"
+
 type doctorHereAnswer struct {
 	Checks []Check   `json:"checks"`
 	Time   time.Time `json:"time"`
 }
 
-func (s *Server) doctorHere(ctx context.Context, tenant string, _ hereRequest) (any, error) {
+func (s *Server) doctorHere(ctx context.Context, tenant string, r hereRequest) (any, error) {
+	if r.Everybody {
+		tenant = ""
+	}
 	checks, err := s.cfg.Doctor.Diagnose(ctx, tenant, false)
 	return doctorHereAnswer{Checks: checks, Time: time.Now()}, err
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -142,7 +143,9 @@ func (s *Server) Close() error {
 // verb is one endpoint: exactly one of write and read is set.
 type verb struct {
 	name, impact, about string
-	whose               whose
+	// subject's last token, where it is not the name.
+	subject string
+	whose   whose
 	write               func(json []byte) (writeRequest, error)
 	read                func(ctx context.Context, c call) (any, error)
 }
@@ -207,6 +210,7 @@ func (s *Server) handler(v verb) micro.HandlerFunc {
 		select {
 		case s.slots <- struct{}{}:
 		case <-s.ctx.Done():
+			s.elsewhere(r)
 			return
 		}
 		s.cfg.Touch()
@@ -230,6 +234,10 @@ func (s *Server) answer(v verb, r micro.Request) {
 	if r.Reply() == "" {
 		return
 	}
+	if s.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		s.elsewhere(r)
+		return
+	}
 	parts := split(body)
 	if err == nil && len(parts) > 1 && r.Headers().Get(HeaderParts) == "" {
 		err = domain.Refuse("answer-too-large", "the answer does not fit into one message",
@@ -249,6 +257,19 @@ func (s *Server) answer(v verb, r micro.Request) {
 			header = []string{HeaderPart, fmt.Sprintf("%d/%d", i+1, len(parts))}
 		}
 		s.respond(v, r, binary, part, header...)
+	}
+}
+
+// elsewhere says what NATS says when nobody listens: this node stops, and the
+// request, asked again, goes to another.
+func (s *Server) elsewhere(r micro.Request) {
+	if r.Reply() == "" {
+		return
+	}
+	m := nats.NewMsg(r.Reply())
+	m.Header.Set("Status", "503")
+	if err := s.nc.PublishMsg(m); err != nil {
+		s.cfg.Log.Debug("a request is left to another node", "error", err)
 	}
 }
 

@@ -75,7 +75,7 @@ const maxAhead = 2 * time.Second
 // log looks for what is gone from the log without reading it: a stream from
 // which nothing can be deleted has no holes, and a conversation has at least
 // as many messages as it ever had versions.
-func (d *doctor) log(ctx context.Context) api.Check {
+func (d *doctor) log(ctx context.Context, concerns func(domain.Key) bool) api.Check {
 	c := api.Check{Name: "log", Level: api.OK}
 	fail := func(found, fix string) api.Check {
 		return api.Check{Name: c.Name, Level: api.Fail, Found: found, Fix: fix}
@@ -92,7 +92,7 @@ func (d *doctor) log(ctx context.Context) api.Check {
 	}
 	var short []string
 	for key, version := range known {
-		if have := held.Messages[key]; have < version {
+		if have := held.Messages[key]; have < version && concerns(key) {
 			short = append(short, fmt.Sprintf("%s had %d versions and has %d", key.Conversation, version, have))
 		}
 	}

@@ -3,11 +3,14 @@ package node
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/config"
@@ -24,14 +27,16 @@ type doctor struct {
 	footing  footing
 }
 
-// Diagnose implements api.Doctor.
-func (d *doctor) Diagnose(ctx context.Context, _ string, whole bool) ([]api.Check, error) {
+// Diagnose implements api.Doctor. A tenant hears of its own conversations only;
+// an empty one stands for all.
+func (d *doctor) Diagnose(ctx context.Context, tenant string, whole bool) ([]api.Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	checks := []api.Check{d.behind(ctx), d.model(), d.quarantine()}
+	concerns := func(k domain.Key) bool { return tenant == "" || k.Tenant == tenant }
+	checks := []api.Check{d.behind(ctx), d.model(), d.quarantine(concerns)}
 	if whole {
 		all := d.kept(ctx)
-		checks = []api.Check{d.storage(all), d.streams(all), d.log(ctx), checks[0], d.inbox(all), checks[1], d.dead(ctx), checks[2]}
+		checks = []api.Check{d.storage(all), d.streams(all), d.log(ctx, concerns), checks[0], d.inbox(all), checks[1], d.dead(ctx, concerns), checks[2]}
 		if d.footing != onOwn {
 			checks = append(checks, d.connection(ctx, all))
 		}
@@ -55,9 +60,10 @@ func (d *doctor) model() api.Check {
 	return api.Check{Name: "model", Level: api.OK, Found: d.settings.Model + " is configured, not tried (rollcall doctor --online asks it)"}
 }
 
-func (d *doctor) dead(ctx context.Context) api.Check {
-	const limit = 100
+func (d *doctor) dead(ctx context.Context, concerns func(domain.Key) bool) api.Check {
+	const limit = 1000
 	letters, err := d.store.DeadLetters(ctx, limit)
+	letters = slices.DeleteFunc(letters, func(l eventstore.DeadLetter) bool { return !concerns(l.Envelope.Key) })
 	switch {
 	case err != nil:
 		return api.Check{Name: "dead letters", Level: api.Fail, Found: err.Error(), Fix: "look at the node's log"}
@@ -80,8 +86,9 @@ func atLeast(n, limit int) string {
 	return fmt.Sprintf("at least %d", n)
 }
 
-func (d *doctor) quarantine() api.Check {
+func (d *doctor) quarantine(concerns func(domain.Key) bool) api.Check {
 	set := d.node.actors.Quarantined()
+	maps.DeleteFunc(set, func(k domain.Key, _ error) bool { return !concerns(k) })
 	if len(set) == 0 {
 		return api.Check{Name: "conversations", Level: api.OK, Found: "all can be loaded"}
 	}
