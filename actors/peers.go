@@ -47,7 +47,8 @@ type view struct {
 	cluster eventstore.Cluster
 	// wanted is the node that should work on each partition.
 	wanted map[int]string
-	// free is since when a partition was found without an owner.
+	// free is since when a partition was found without an owner, and meant for
+	// the same node.
 	free map[int]time.Time
 	// away counts the looks in a row that wanted a partition of ours elsewhere:
 	// one look may be at the past.
@@ -178,8 +179,8 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, set
 	for _, q := range p.Partitions {
 		if c.Owners[q].Node == "" {
 			v.free[q] = now
-			if p.known != nil && p.known.settled && !p.known.free[q].IsZero() {
-				v.free[q] = p.known.free[q]
+			if k := p.known; k != nil && k.settled && k.wanted[q] == v.wanted[q] && !k.free[q].IsZero() {
+				v.free[q] = k.free[q]
 			}
 			if now.Sub(v.free[q]) > ttl {
 				p.failed[q] = failed{node: v.wanted[q], until: now.Add(ttl * failedFor)}
