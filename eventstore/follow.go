@@ -15,6 +15,11 @@ import (
 // followIdle is how long a follower's consumer outlives a lost follower.
 const followIdle = 30 * time.Second
 
+// followHeartbeat is how often the server says that a follower's consumer is
+// still there. It lives on one server: after two beats missed it is made anew on
+// another.
+const followHeartbeat = time.Second
+
 // Follow implements Log, by an ordered consumer. When the server goes away it
 // goes on from where it was as soon as it is back.
 func (j *JetStream) Follow(ctx context.Context, seq uint64, fn func(Recorded) error, skipped func(uint64, string, error)) error {
@@ -60,7 +65,7 @@ func (f *follower) run(ctx context.Context) error {
 		return err
 	}
 	defer f.drop(c)
-	it, err := c.Messages()
+	it, err := c.Messages(jetstream.PullHeartbeat(followHeartbeat))
 	if err != nil {
 		return err
 	}
