@@ -93,7 +93,10 @@ func dial(t *testing.T, url, creds, ca string, opts ...nats.Option) *nats.Conn {
 // who is not there yet; two of three are enough.
 func TestAClusterFromItsFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "auth")
-	plan := auth.Plan{Servers: servers(t, "a", "b", "c"), Tenants: []string{"main"}}
+	plan := auth.Plan{
+		Servers: servers(t, "a", "b", "c"), Tenants: []string{"main", "other"},
+		Auditors: []auth.Auditor{{Name: "alice"}, {Name: "bob", Tenant: "main"}},
+	}
 	if _, err := auth.Init(dir, plan, time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +170,8 @@ func TestAClusterFromItsFolders(t *testing.T) {
 		t.Error(err)
 	}
 
+	t.Run("roles", func(t *testing.T) { rolesOn(t, dir, plan.Servers, own) })
+	t.Run("a tenant comes later", func(t *testing.T) { latecomer(t, dir, plan.Servers) })
 	t.Run("a stranger does not join", func(t *testing.T) { stranger(t, dir, sa, plan.Servers) })
 }
 

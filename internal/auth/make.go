@@ -83,6 +83,7 @@ func Init(dir string, plan Plan, now time.Time) (*Made, error) {
 	}
 	made, err := build(folder(tmp), plan, now)
 	if err == nil {
+		_ = os.Remove(whole) // an empty one would be in the way
 		err = os.Rename(tmp, whole)
 	}
 	if err != nil {
