@@ -39,7 +39,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(beRollcall) != "" {
 		os.Exit(program(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	for _, dir := range toolboxes {
+		_ = os.RemoveAll(dir) // of the machine's own temporary directory
+	}
+	os.Exit(code)
 }
 
 // place is an installation as one test sees it.

@@ -57,6 +57,7 @@ var arrows = []arrow{
 		[]string{"proto", "domain", "eventstore", "projections", "docs", "prompts", "internal"},
 		"the command line is a client: it reaches actors only through a node",
 	},
+	{"examples", nil, "an example is what anybody writes who has a NATS client and nothing of ours"},
 	{"cmd", []string{"proto", "internal"}, "main wires and exits"},
 	{
 		"test",
@@ -121,7 +122,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"github.com/nats-io/"},
-		only:    []string{"eventstore", "internal/natsd", "internal/auth", "internal/api", "internal/node"},
+		only:    []string{"eventstore", "internal/natsd", "internal/auth", "internal/api", "internal/node", "examples"},
 		reason:  "what lies on NATS is decided in one place; everything else uses the seam of package eventstore",
 		tests:   true,
 	},
