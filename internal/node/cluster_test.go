@@ -2,9 +2,11 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -192,4 +194,33 @@ func TestDrainIsRefused(t *testing.T) {
 			t.Errorf("drain of %q: %v, want %s", node, err, code)
 		}
 	}
+}
+
+// A data directory that was copied to another machine brings its node's name
+// along: the copy does not start while the original runs.
+func TestCopiedNameIsRefused(t *testing.T) {
+	t.Parallel()
+	server := natsdtest.Start(t)
+	nc := natsdtest.Connect(t, server)
+	if err := eventstore.Provision(t.Context(), nc, eventstore.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	models, dir, other := greeter(t), t.TempDir(), t.TempDir()
+	_, stop := join(t, server, dir, models.URL())
+	name, err := os.ReadFile(filepath.Join(dir, "node.name"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "node.name"), name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = node.Start(t.Context(), node.Config{
+		Settings: &config.Settings{Data: other, Model: "scripted", BaseURL: models.URL(), NATS: config.NATS{URL: server.URL}}, Join: true,
+	})
+	if refused, ok := errors.AsType[*domain.Refusal](err); !ok || refused.Code != "node-name-taken" || !strings.Contains(refused.Why, dir) {
+		t.Fatalf("a copied name: %v", err)
+	}
+	stop()
+	join(t, server, other, models.URL())
+	shares(t, api.NewClient(nc, "main"), "the copy alone", even(1))
 }
