@@ -21,8 +21,6 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 )
 
-func TestMain(m *testing.M) { natsdtest.VerifyTestMain(m) }
-
 // patience bounds what should take a moment, on a slow machine under the race
 // detector.
 const patience = time.Minute

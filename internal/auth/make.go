@@ -25,14 +25,16 @@ type Plan struct {
 
 // Made is what Init and Add tell.
 type Made struct {
-	// Dir is the directory, Conf the part of it for servers that are not ours.
-	Dir  string `json:"dir"`
+	// Dir is the directory.
+	Dir string `json:"dir"`
+	// Conf is the file of it for NATS servers that are not ours.
 	Conf string `json:"nats_conf"`
 	// CA is the authority by which clients know the servers.
 	CA string `json:"ca,omitempty"`
 	// URL of the servers, for clients.
-	URL     string   `json:"url,omitempty"`
-	Roles   []Role   `json:"roles"`
+	URL   string `json:"url,omitempty"`
+	Roles []Role `json:"roles"`
+	// Folders to be copied to machines; none without servers of its own.
 	Folders []Folder `json:"folders,omitempty"`
 }
 
@@ -56,7 +58,8 @@ type Role struct {
 type Folder struct {
 	// Server that the machine runs; empty: none.
 	Server string `json:"server,omitempty"`
-	Dir    string `json:"dir"`
+	// Dir is the folder.
+	Dir string `json:"dir"`
 	// Changed is true when the machine's copy is out of date.
 	Changed bool `json:"changed"`
 }
