@@ -17,8 +17,9 @@ import (
 const (
 	pullExpires   = 15 * time.Second
 	pullHeartbeat = 5 * time.Second
-	// pullSilence without a sign of life means that the pull was lost.
-	pullSilence = 2*pullHeartbeat + time.Second
+	// pullHeartbeatR3 is more often: a server that leads a consumer can be lost,
+	// and the pull with it, while the connection to another one stands.
+	pullHeartbeatR3 = 2 * time.Second
 	// pullStalled is how long a pull that finds messages waiting may bring none.
 	pullStalled = 5 * time.Second
 )
@@ -38,8 +39,8 @@ type receiver struct {
 	status chan nats.Status
 	closed chan struct{}
 	close  sync.Once
-	// expires and stalled are pullExpires and pullStalled.
-	expires, stalled time.Duration
+	// expires, heartbeat and stalled are the constants of those names.
+	expires, heartbeat, stalled time.Duration
 
 	// mu keeps Next to one at a time.
 	mu sync.Mutex
@@ -63,7 +64,10 @@ func newReceiver(j *JetStream, l Lease) (*receiver, error) {
 		// Twice over: a pull believed to be lost may still answer.
 		msgs: make(chan *nats.Msg, 4*batchMessages), closed: make(chan struct{}),
 		unsettled: make(map[uint64]bool),
-		expires:   pullExpires, stalled: pullStalled,
+		expires:   pullExpires, heartbeat: pullHeartbeat, stalled: pullStalled,
+	}
+	if j.replicated {
+		r.heartbeat = pullHeartbeatR3
 	}
 	var err error
 	if r.sub, err = j.nc.ChanSubscribe(r.inbox+"*", r.msgs); err != nil {
@@ -116,7 +120,7 @@ func (r *receiver) step(ctx context.Context) (Delivery, error) {
 			return nil, err
 		}
 	}
-	patience := pullSilence
+	patience := 2*r.heartbeat + time.Second // without a sign of life the pull was lost
 	if r.odd != nil {
 		patience = time.Until(r.oddAt.Add(r.stalled))
 	}
@@ -143,7 +147,7 @@ func (r *receiver) step(ctx context.Context) (Delivery, error) {
 func (r *receiver) pull() error {
 	body, err := json.Marshal(map[string]any{
 		"batch": batchMessages, "max_bytes": batchBytes,
-		"expires": r.expires, "idle_heartbeat": min(pullHeartbeat, r.expires/3),
+		"expires": r.expires, "idle_heartbeat": min(r.heartbeat, r.expires/3),
 	})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
+	"github.com/rollcall-dev/rollcall/internal/auth"
 )
 
 // clusterReplicas is how many copies of each stream a cluster keeps where
@@ -31,10 +32,12 @@ while nodes run. It deletes nothing and never lowers the number of copies.
 
 A node with a server of its own (rollcall up) does this by itself.`,
 		Example: `  rollcall node init --nats-url nats://nats-1:4222 --dry-run
-  rollcall node init --nats-url nats://nats-1:4222 --nats-creds admin.creds --replicas 3`,
+  rollcall node init --nats-url nats://nats-1:4222 --nats-creds admin.creds --replicas 3
+  rollcall node init --auditor alice --auditor bob=acme`,
 		Args: args(0, 0),
 	}
 	c.Flags().IntVar(&o.replicas, "replicas", 0, "copies of each stream; 0: as they are, at least 3 on a cluster")
+	c.Flags().StringArrayVar(&o.auditors, "auditor", nil, "prepare the consumer of an auditor, NAME or NAME=TENANT; may be repeated")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only say what would be made or changed")
 	return s.command(c, func(ctx context.Context, _ []string) error {
 		if o.replicas < 0 || o.replicas > 5 {
@@ -50,6 +53,7 @@ A node with a server of its own (rollcall up) does this by itself.`,
 
 type initOptions struct {
 	replicas int
+	auditors []string
 	dry      bool
 }
 
@@ -98,13 +102,33 @@ func (s *session) initialise(ctx context.Context, o initOptions) (initDocument, 
 	if err != nil {
 		return doc, err
 	}
+	var auditors []auth.Auditor
+	for _, text := range o.auditors {
+		a := auth.ParseAuditor(text)
+		c, missing, err := eventstore.PlanAuditor(ctx, nc, a.Name, a.Tenant)
+		if err != nil {
+			return doc, err
+		}
+		auditors = append(auditors, a)
+		if missing {
+			changes = append(changes, c)
+		}
+	}
 	for _, c := range changes {
 		doc.Changes = append(doc.Changes, initChange{Stream: c.Stream, Setting: c.Setting, From: c.From, To: c.To, text: c.String()})
 	}
-	if o.dry || len(changes) == 0 {
+	if o.dry {
 		return doc, nil
 	}
-	return doc, eventstore.Provision(ctx, nc, cfg)
+	if err := eventstore.Provision(ctx, nc, cfg); err != nil {
+		return doc, err
+	}
+	for _, a := range auditors { // also one that is there: it may read something else
+		if _, err := eventstore.PrepareAuditor(ctx, nc, a.Name, a.Tenant); err != nil {
+			return doc, err
+		}
+	}
+	return doc, nil
 }
 
 func showInit(w io.Writer, doc initDocument) {

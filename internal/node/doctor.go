@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,11 +94,15 @@ func (d *doctor) quarantine(concerns func(domain.Key) bool) api.Check {
 		return api.Check{Name: "conversations", Level: api.OK, Found: "all can be loaded"}
 	}
 	var found []string
+	fix := "start a node of the newer version: it takes over by itself"
 	for key, err := range set {
 		found = append(found, key.Conversation+": "+err.Error())
+		if r, ok := errors.AsType[*domain.Refusal](err); !ok || r.Code != "commit-newer" {
+			fix = "mend the cause (restore a backup where the log is damaged), then: rollcall retry CONVERSATION"
+		}
 	}
+	slices.Sort(found)
 	return api.Check{
-		Name: "conversations", Level: api.Fail, Found: fmt.Sprintf("%d set aside: %s", len(set), strings.Join(found, "; ")),
-		Fix: "mend the cause (restore a backup where the log is damaged), then: rollcall retry CONVERSATION",
+		Name: "conversations", Level: api.Fail, Found: fmt.Sprintf("%d set aside: %s", len(set), strings.Join(found, "; ")), Fix: fix,
 	}
 }

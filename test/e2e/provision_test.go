@@ -104,6 +104,14 @@ func TestNodeInit(t *testing.T) {
 	}
 	d.says("nothing to change on", "node", "init")
 
+	const auditor = "ROLLCALL_EVENTS: consumer audit-alice from nothing to rollcall.events.*.acme.*"
+	d.says(auditor, "node", "init", "--auditor", "alice=acme", "--dry-run")
+	d.says(auditor, "node", "init", "--auditor", "alice=acme")
+	d.says("nothing to change on", "node", "init", "--auditor", "alice=acme")
+	if out, exit := d.run("node", "init", "--auditor", "alice"); exit == 0 || !strings.Contains(out, "[auditor-exists]") {
+		t.Errorf("an auditor of one tenant made one of all: %d:\n%s", exit, out)
+	}
+
 	for _, x := range []struct{ code, replicas string }{{"replicas-too-many", "3"}, {"usage", "6"}} {
 		if out, exit := d.run("node", "init", "--replicas", x.replicas); exit == 0 || !strings.Contains(out, "["+x.code+"]") {
 			t.Errorf("%s replicas: ended with %d:\n%s", x.replicas, exit, out)
