@@ -145,7 +145,9 @@ func TestServersRestartInTurn(t *testing.T) {
 		settled()
 		for i := range c.servers {
 			begun := time.Now()
-			took := func(what string) { t.Logf("%s: %s after %v", c.configs[i].Name, what, time.Since(begun).Round(time.Millisecond)) }
+			took := func(what string) {
+				t.Logf("%s: %s after %v", c.configs[i].Name, what, time.Since(begun).Round(time.Millisecond))
+			}
 			c.servers[i].Shutdown()
 			took("down")
 			if i == 0 { // this one stays away for longer
