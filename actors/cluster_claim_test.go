@@ -20,7 +20,7 @@ import (
 // ten calls each, all at a time, while their conversation goes round three nodes,
 // one of which is killed at it: one has it, and every other claim is refused and
 // says who has it. So it is with fifty operators that complete it.
-func TestClusterB28OneOfFiftyWins(t *testing.T) {
+func TestB28OneOfFiftyWins(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { oneWinner(t, killed) })

@@ -92,7 +92,7 @@ var blocked = map[string]func(p *peer) func(context.Context, eventstore.Lease) e
 // still ran. Here a node cannot renew its lease while it presses for four lease
 // times: its call has ended before another node takes the work, one that cannot be
 // repeated is not, and what comes of it at the node that lost it leaves no trace.
-func TestClusterB21LongCallOnce(t *testing.T) {
+func TestB21LongCallOnce(t *testing.T) {
 	for how, block := range blocked {
 		for _, p := range []*press{{}, {idempotent: true}, {stubborn: true}, {idempotent: true, stubborn: true}} {
 			t.Run(fmt.Sprintf("%s, idempotent %v, stubborn %v", how, p.idempotent, p.stubborn), func(t *testing.T) {
@@ -159,7 +159,7 @@ func longCall(t *testing.T, p *press, block func(p *peer) func(context.Context, 
 // The same with a model that answers after four lease times: the call of the node
 // that cannot renew is given up before another asks again, and a model that does
 // not heed that is not heard.
-func TestClusterB21LongModelCallOnce(t *testing.T) {
+func TestB21LongModelCallOnce(t *testing.T) {
 	for how, block := range blocked {
 		for _, stubborn := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stubborn %v", how, stubborn), func(t *testing.T) {
@@ -246,7 +246,7 @@ func (p *peer) haunt(cmd *rollcallv1.Command) {
 // renewals are good, it sees itself as owner, it gets the messages. Whoever is
 // first by the log wins; the deluded one stops itself, asks no model any more, and
 // each message is read once.
-func TestClusterB23OneOfTwoActivations(t *testing.T) {
+func TestB23OneOfTwoActivations(t *testing.T) {
 	for _, way := range deludedWays {
 		for _, late := range []time.Duration{0, 300 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%s, commits take %v", way.name, late), func(t *testing.T) {

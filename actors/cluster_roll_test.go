@@ -23,7 +23,7 @@ import (
 // tasks, a wait and a pause goes round three nodes: one that snapshots at each
 // commit, one that seldom does and one that never does. Every member is to every
 // node what it was to the one before, and nobody asks a model for it.
-func TestClusterB22SameOnEveryNode(t *testing.T) { synctest.Test(t, sameOnEveryNode) }
+func TestB22SameOnEveryNode(t *testing.T) { synctest.Test(t, sameOnEveryNode) }
 
 func sameOnEveryNode(t *testing.T) {
 	crew := newCrewBrain()
@@ -140,7 +140,7 @@ var leaves = map[string]struct {
 // lets go of two runs in the middle of a call, in each way it can: they are
 // suspended by the node, with the reason, not interrupted; nothing is handed back
 // to be read again; and they go on elsewhere as the same runs.
-func TestClusterB24NotTheUsersStop(t *testing.T) {
+func TestB24NotTheUsersStop(t *testing.T) {
 	for how, leave := range leaves {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestClusterB24NotTheUsersStop(t *testing.T) {
 // Elsewhere a history that was too long ended the run. Here a conversation of
 // 60,000 events changes hands in the middle of a step: who takes over reads no
 // more than what came after the snapshot.
-func TestClusterB25LongHistoryMoves(t *testing.T) { synctest.Test(t, longHistory) }
+func TestB25LongHistoryMoves(t *testing.T) { synctest.Test(t, longHistory) }
 
 func longHistory(t *testing.T) {
 	commits := 2_000

@@ -30,7 +30,7 @@ func crowd(n int) (keys []domain.Key) {
 // hundred conversations of four steps each. At no time are two nodes at one
 // member, the roll has each member once, no step is done twice, and each was asked
 // for once, and once more for each time its node let go of it.
-func TestClusterB59RollingRestart(t *testing.T) {
+func TestB59RollingRestart(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { rollingRestart(t, killed) })
@@ -188,7 +188,7 @@ var endings = map[string]func(p *peer){
 // five conversations are on their way through three nodes, and one after another
 // ends, until one is left. Each message is in the log once, or its sender was told
 // that it is not.
-func TestClusterB61StopWithFiftyInFlight(t *testing.T) {
+func TestB61StopWithFiftyInFlight(t *testing.T) {
 	for how, end := range endings {
 		for _, late := range []time.Duration{0, 30 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%s, commits take %v", how, late), func(t *testing.T) {

@@ -136,10 +136,10 @@ func (p *place) start() {
 	p.ready()
 }
 
-// spawn starts a node.
-func (p *place) spawn() {
+// spawn starts a node, with more flags than none.
+func (p *place) spawn(flags ...string) {
 	p.t.Helper()
-	cmd := p.program("up")
+	cmd := p.program(append([]string{"up"}, flags...)...)
 	out := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -250,14 +250,20 @@ func (p *place) client() *api.Client {
 // open starts a conversation on the mailbox contract.
 func (p *place) open(c *api.Client, name, objective string) string {
 	p.t.Helper()
-	id := strings.ToLower(ulid.Make().String())
+	id := api.NewID()
+	p.openAs(c, id, name, objective)
+	return id
+}
+
+// openAs opens the conversation of that id.
+func (p *place) openAs(c *api.Client, id, name, objective string) {
+	p.t.Helper()
 	_, err := c.Open(p.ctx(), &rollcallv1.OpenConversation{
 		Conversation: id, Tenant: "main", Name: name, Contract: "mailbox", Objective: &rollcallv1.Body{Text: objective},
 	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return id
 }
 
 // sealed is the whole log of a conversation.
