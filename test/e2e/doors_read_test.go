@@ -127,8 +127,17 @@ func TestNobodyOutsideReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A letter of the other tenant that nobody can deliver.
+	lost := api.NewID()
+	if got := ask(c.dial("client-other"), "rollcall.in.other."+lost+".lead", "x"); !strings.Contains(got, "ROLLCALL_INBOX") {
+		t.Fatal(got)
+	}
+	c.quiet()
+	if got := ask(c.dial("client-other"), "rollcall.api.other.doctor", ""); !strings.Contains(got, lost) {
+		t.Errorf("the tenant itself is not told of its letter: %s", got)
+	}
 	i := c.intruder("client-main")
-	secrets := []string{c.theirs.Conversation + `","name`, `"name":"theirs, secret"`, base64.StdEncoding.EncodeToString(file), `"tenant":"other"`}
+	secrets := []string{c.theirs.Conversation + `","name`, `"name":"theirs, secret"`, base64.StdEncoding.EncodeToString(file), `"tenant":"other"`, lost}
 	check := func(name, got string) {
 		t.Helper()
 		for _, s := range secrets {
