@@ -147,7 +147,8 @@ func (s *session) showVerified(w io.Writer, v verified) {
 			}
 		}
 		for _, p := range r.Problems {
-			fmt.Fprintf(w, "  ✗ %s\n", oneLine(p.String(), 300))
+			p.What = oneLine(p.What, 280)
+			fmt.Fprintf(w, "  ✗ %s\n", p)
 		}
 		if len(r.Problems) == 0 {
 			fmt.Fprintln(w, "  ✓ everything holds")

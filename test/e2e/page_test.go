@@ -53,7 +53,7 @@ func newOffice(t *testing.T, s *scripted.Script, role string) *office {
 	})
 	made, err := auth.Init(o.roles, auth.Plan{
 		Servers: []auth.Server{{Name: "nats-1", Host: "127.0.0.1", ClientPort: unusedPort(t), RoutePort: unusedPort(t)}},
-		Tenants: []string{"main"}, Auditors: []auth.Auditor{{Name: "alice"}},
+		Tenants: []string{"main"}, Auditors: []auth.Auditor{{Name: "alice"}, {Name: "bob", Tenant: "main"}, {Name: "eve"}},
 	}, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,10 @@ func newOffice(t *testing.T, s *scripted.Script, role string) *office {
 	if err := eventstore.Provision(ctx, nc, eventstore.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := eventstore.PrepareAuditor(ctx, nc, "alice", ""); err != nil {
-		t.Fatal(err)
+	for name, tenant := range map[string]string{"alice": "", "bob": "main"} { // nobody prepared for eve
+		if _, err := eventstore.PrepareAuditor(ctx, nc, name, tenant); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for from, to := range map[string]string{made.CA: "ca.pem", filepath.Join(o.roles, role+".creds"): role + ".creds"} {
 		data, err := os.ReadFile(from)
@@ -135,17 +137,27 @@ func (o *office) rollcall(role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// operator runs a command with a client's credentials, as the operator of teams.
-func (o *office) operator(args ...string) string {
+// as runs a command with the credentials of a role.
+func (o *office) as(role string, args ...string) string {
 	o.t.Helper()
-	cmd := o.rollcall("client-main", args...)
+	cmd := o.rollcall(role, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		o.t.Fatalf("rollcall %v: %v\n%s%s\n%s", args, err, out, stderr.String(), o.node.out)
+		o.t.Fatalf("%s: rollcall %v: %v\n%s%s", role, args, err, out, stderr.String())
 	}
 	return string(out)
+}
+
+// refuses runs a command that must end with a code and say why.
+func (o *office) refuses(code int, says, role string, args ...string) {
+	o.t.Helper()
+	cmd := o.rollcall(role, args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != code || !strings.Contains(string(out), says) {
+		o.t.Errorf("%s: rollcall %v: want exit %d with %q, got %v:\n%s", role, args, code, says, err, out)
+	}
 }
 
 // step is a command of a page with what it is shown to print.
@@ -195,7 +207,7 @@ const mark = "\x1e"
 // in the page and as here.
 func (o *office) walk(page string, differ ...string) {
 	o.t.Helper()
-	all := steps(o.t, page)
+	all, programs := steps(o.t, page), tools(o.t)
 	here := strings.NewReplacer(differ...)
 	var script strings.Builder
 	script.WriteString("exec 2>&1\n")
@@ -206,7 +218,7 @@ func (o *office) walk(page string, differ ...string) {
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 	shell.Dir = o.desk
-	shell.Env = append(o.env, "PATH="+tools(o.t)+":"+os.Getenv("PATH"))
+	shell.Env = append(o.env, "PATH="+programs+":"+os.Getenv("PATH"))
 	out, err := shell.Output()
 	if err != nil {
 		o.t.Errorf("the shell: %v", err)

@@ -13,9 +13,9 @@ import (
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, script(t, ingressScript), "client-main")
-	o.operator("run", "A desk.", "--name", "desk", "--contract", "mailbox", "--progress", "quiet")
+	o.as("client-main", "run", "A desk.", "--name", "desk", "--contract", "mailbox", "--progress", "quiet")
 	o.walk("publish.md", "tls://nats-1:4222", o.url, "go run ./examples/", "")
-	if out := o.operator("verify", "desk"); !strings.Contains(out, "everything holds") {
+	if out := o.as("client-main", "verify", "desk"); !strings.Contains(out, "everything holds") {
 		t.Error(out)
 	}
 }
