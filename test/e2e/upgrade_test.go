@@ -132,8 +132,10 @@ type upgrade struct {
 	store *eventstore.JetStream
 	nodes []*joined
 	ids   []string
-	// rounds counts what each conversation was asked and has answered.
+	// rounds counts what each conversation was asked and has answered, and read is
+	// how far its log was read for the answers.
 	rounds []atomic.Int64
+	read   []eventstore.Position
 }
 
 // versions-together: nodes are upgraded one by one under load, and the first of
@@ -246,7 +248,7 @@ func (u *upgrade) load() (stop func()) {
 			p++
 		}
 	}
-	u.rounds = make([]atomic.Int64, len(u.ids))
+	u.rounds, u.read = make([]atomic.Int64, len(u.ids)), make([]eventstore.Position, len(u.ids))
 	ctx, end := context.WithCancel(u.t.Context())
 	var all sync.WaitGroup
 	for i, id := range u.ids {
@@ -286,10 +288,14 @@ func (u *upgrade) round(i int, id string, n int64) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("no answer: %w", ctx.Err())
 		}
-		for _, c := range u.commits(ctx, id) {
-			if answer(c.GetEvents()) == want {
-				return nil
-			}
+		answered := false
+		err = u.store.Load(ctx, domain.Key{Tenant: "main", Conversation: id}, u.read[i], func(r eventstore.Recorded) error {
+			answered = answered || answer(r.Commit.GetEvents()) == want
+			u.read[i] = r.Position()
+			return nil
+		})
+		if answered {
+			return nil
 		}
 	}
 	return err
