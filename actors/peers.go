@@ -179,7 +179,7 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, set
 	for _, q := range p.Partitions {
 		if c.Owners[q].Node == "" {
 			v.free[q] = now
-			if k := p.known; k != nil && k.settled && k.wanted[q] == v.wanted[q] && !k.free[q].IsZero() {
+			if k := p.known; settled && k != nil && k.settled && k.wanted[q] == v.wanted[q] && !k.free[q].IsZero() {
 				v.free[q] = k.free[q]
 			}
 			if now.Sub(v.free[q]) > ttl {
