@@ -117,6 +117,11 @@ func TestAClusterFromItsFolders(t *testing.T) {
 		})
 	}()
 	<-alone
+	short, giveUp := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer giveUp()
+	if err := sa.WaitCluster(short, nil, nil); err == nil {
+		t.Error("one server of three is a cluster")
+	}
 	sb := start(t, load(t, dir, "b").NATS(t.TempDir(), nil))
 	if err := <-joined; err != nil {
 		t.Fatal(err)
