@@ -117,8 +117,8 @@ func healthy(t *testing.T, c *api.Client, nodes int) {
 
 // Nodes on one NATS share its partitions evenly, also when one comes or goes.
 func TestNodesShareTheWork(t *testing.T) {
-	for _, servers := range []int{1, 3} {
-		t.Run(fmt.Sprintf("%d servers", servers), func(t *testing.T) {
+	for name, servers := range map[string]int{"one server": 1, "three servers": 3} {
+		t.Run(name, func(t *testing.T) {
 			var server *natsd.Server
 			if servers == 1 {
 				server = natsdtest.Start(t)

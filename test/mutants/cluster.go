@@ -48,7 +48,7 @@ var clusterMutants = []Mutant{
 		File:    "actors/peers.go",
 		Old:     `owner.Epoch > last && takes`,
 		New:     `owner.Epoch > 0 && takes`,
-		Package: "./internal/node", Test: "TestNodesShareTheWork/1 servers",
+		Package: "./internal/node", Test: "TestNodesShareTheWork/one server",
 	},
 	{
 		Name:    "moved-without-a-drain",
