@@ -118,8 +118,8 @@ func longCall(t *testing.T, p *press, block func(p *peer) func(context.Context, 
 	c.until("it presses", func(*domain.State) bool { return len(p.done()) == 1 })
 	first.link.cut(block(first))
 	c.until("the other has it", func(*domain.State) bool { return c.owner() == second.name })
-	if w := p.done()[0]; !p.stubborn && w.ended.IsZero() {
-		t.Errorf("the call of the node that lost its lease goes on")
+	if w := p.done()[0]; !p.stubborn && (w.ended.IsZero() || !w.ended.Before(second.link.claimedAt())) {
+		t.Errorf("the call of the node that could not renew ended at %v, the other claimed at %v", w.ended, second.link.claimedAt())
 	}
 	c.quiet()
 	<-time.After(2 * pressTime) // whatever the first still does comes to its end
@@ -188,6 +188,9 @@ func TestB21LongModelCallOnce(t *testing.T) {
 					first.link.mend()
 					<-time.After(time.Minute)
 					if !stubborn {
+						if end := c.asked()[0].end; !end.Before(second.link.claimedAt()) {
+							t.Errorf("the call of the node that could not renew ended at %v, the other claimed at %v", end, second.link.claimedAt())
+						}
 						c.apart(t)
 					}
 					c.fenced(t)

@@ -190,6 +190,8 @@ type link struct {
 	mu sync.Mutex
 	// renew stands in the way of renewals; nil: nothing does.
 	renew func(context.Context, eventstore.Lease) error
+	// claimed is when the node last claimed.
+	claimed time.Time
 	// alone: claims, announcements and looks at the other nodes fail.
 	alone bool
 	// before is called before the n-th append, counted from 1.
@@ -242,6 +244,13 @@ func (l *link) cut(renew func(context.Context, eventstore.Lease) error) {
 // mend gives them back.
 func (l *link) mend() { l.set(func(l *link) { l.renew, l.alone = nil, false }) }
 
+// claimedAt is when the node last claimed.
+func (l *link) claimedAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claimed
+}
+
 func (l *link) isAlone() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,7 +264,11 @@ func (l *link) Claim(ctx context.Context, node string, partition int) (eventstor
 	if err := l.isAlone(); err != nil {
 		return eventstore.Lease{}, err
 	}
-	return l.Store.Claim(ctx, node, partition)
+	lease, err := l.Store.Claim(ctx, node, partition)
+	if err == nil {
+		l.set(func(l *link) { l.claimed = time.Now() })
+	}
+	return lease, err
 }
 
 func (l *link) Announce(ctx context.Context, n eventstore.NodeInfo) (time.Duration, error) {
