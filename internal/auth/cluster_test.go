@@ -178,6 +178,24 @@ func TestAClusterFromItsFolders(t *testing.T) {
 	t.Run("a stranger does not join", func(t *testing.T) { stranger(t, dir, sa, plan.Servers) })
 }
 
+// An installation of one server waits for no other.
+func TestOneServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "auth")
+	if _, err := auth.Init(dir, auth.Plan{Servers: servers(t, "a"), Tenants: []string{"main"}}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	b := load(t, dir, "a")
+	s := start(t, b.NATS(t.TempDir(), nil))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := s.WaitCluster(ctx, b.Others(), nil); err != nil {
+		t.Error(err)
+	}
+	if b.Replicas() != 1 || b.Server() == nil {
+		t.Errorf("%+v", b)
+	}
+}
+
 // stranger tries to become a server of the cluster with all that a client has.
 func stranger(t *testing.T, dir string, sa *natsd.Server, all []auth.Server) {
 	other := filepath.Join(t.TempDir(), "auth")

@@ -136,7 +136,7 @@ func (s *session) made(m *auth.Made) error {
 		if len(m.Folders) == 0 {
 			fmt.Fprintf(w, "NATS servers:  include %s in the configuration of each\n", m.Conf)
 		} else {
-			fmt.Fprintf(w, "clients:  NATS_URL=%s, their credentials, and %s\n", m.URL, m.CA)
+			fmt.Fprintf(w, "clients:  NATS_URL=%s NATS_CA=%s NATS_CREDS=theirs\n", m.URL, m.CA)
 		}
 		fmt.Fprintf(w, "keep %s where nothing runs: whoever has it can be anybody\n", filepath.Join(m.Dir, "keys"))
 	})

@@ -17,7 +17,7 @@ func WaitCluster(ctx context.Context, servers ...*Server) error {
 
 // WaitCluster waits until this server is part of a cluster that has a leader
 // for its streams, and has caught up with it: with three servers, two are
-// enough. others are the names of the servers to expect beside this one;
+// enough, and a server alone waits for nobody. others are the names of the servers to expect beside this one;
 // progress, if not nil, is told at once, and whenever it changes, which of
 // them cannot be reached.
 func (s *Server) WaitCluster(ctx context.Context, others []string, progress func(missing []string)) error {
@@ -49,6 +49,9 @@ func (s *Server) Missing(others []string) []string {
 func (s *Server) joined() bool {
 	if !s.inner.JetStreamIsCurrent() {
 		return false
+	}
+	if !s.inner.JetStreamIsClustered() {
+		return true
 	}
 	js, err := s.inner.Jsz(new(server.JSzOptions))
 	return err == nil && js.Meta != nil && js.Meta.Leader != ""
