@@ -27,6 +27,8 @@ type offices struct {
 	made  *auth.Made
 	node  *nats.Conn
 	store *eventstore.JetStream
+	// restart stops the server and starts it again where it was.
+	restart func()
 }
 
 func newOffices(t *testing.T) *offices {
@@ -54,8 +56,20 @@ func newOffices(t *testing.T) *offices {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Shutdown)
+	t.Cleanup(func() { s.Shutdown() })
 	o.url = s.URL
+	o.restart = func() {
+		s.Shutdown()
+		if _, err := fmt.Sscanf(o.url, "nats://127.0.0.1:%d", &cfg.Port); err != nil {
+			t.Error(err)
+		}
+		again, err := natsd.Start(cfg)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		s = again
+	}
 	o.node = o.dial(bundle.Creds())
 	if err := eventstore.Provision(t.Context(), o.node, eventstore.Config{}); err != nil {
 		t.Fatal(err)
@@ -68,7 +82,8 @@ func newOffices(t *testing.T) *offices {
 
 func (o *offices) dial(creds string) *nats.Conn {
 	o.t.Helper()
-	nc, err := nats.Connect(o.url, nats.UserCredentials(creds), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+	nc, err := nats.Connect(o.url, nats.UserCredentials(creds), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond),
+		nats.ReconnectBufSize(-1), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -249,4 +264,20 @@ func TestAuditLogDisturbed(t *testing.T) {
 		return err
 	})
 	mustRead(t, "disturbed", all, got, err)
+}
+
+// A server that goes away and comes back costs time.
+func TestAuditLogRestart(t *testing.T) {
+	o := newOffices(t)
+	o.prepare("alice", "")
+	all := o.write(200, ours)
+	a := o.open(o.as("auditor", "alice"), "alice")
+	var got []eventstore.Recorded
+	err := a.Read(t.Context(), 0, 0, func(r eventstore.Recorded) error {
+		if got = append(got, r); len(got) == 70 {
+			o.restart()
+		}
+		return nil
+	})
+	mustRead(t, "over a restart", all, got, err)
 }

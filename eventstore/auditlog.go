@@ -103,7 +103,7 @@ func (a *AuditLog) ask(ctx context.Context, verb string, body []byte) (info cons
 				err = info.Error
 			}
 		}
-		again := err != nil && passing(err) && !errors.Is(err, nats.ErrNoResponders) && time.Since(begun) < auditPatience
+		again := err != nil && (passing(err) && !errors.Is(err, nats.ErrNoResponders) || a.away()) && time.Since(begun) < auditPatience
 		if again && wait.sleep(watched) == nil {
 			info = consumerState{}
 			continue
@@ -114,6 +114,9 @@ func (a *AuditLog) ask(ctx context.Context, verb string, body []byte) (info cons
 		return info, err
 	}
 }
+
+// away reports whether the server is gone and may come back.
+func (a *AuditLog) away() bool { return !a.nc.IsConnected() && !a.nc.IsClosed() }
 
 // explain gives what is in the way its code.
 func (a *AuditLog) explain(err error) error {
@@ -127,7 +130,7 @@ func (a *AuditLog) explain(err error) error {
 		return domain.Refuse("auditor-unprepared", what, "there is no such consumer on "+StreamEvents, "let the operator run rollcall node init --auditor "+strings.TrimPrefix(a.durable, AuditDurable("")))
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return domain.Refuse("jetstream-missing", what, "nobody answers for JetStream here", "use the auditor's credentials, and a NATS that has JetStream")
-	case passing(err):
+	case passing(err), a.away():
 		return domain.Refuse("jetstream-unavailable", what, "JetStream did not answer: its servers have no leader, or cannot reach each other",
 			"see that most of the NATS servers run, and try again")
 	}

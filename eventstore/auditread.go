@@ -93,11 +93,14 @@ func (r *auditReading) pull(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	sub, err := r.nc.SubscribeSync(r.nc.NewInbox())
-	if err != nil {
-		return 0, fmt.Errorf("read the log: %w", err)
+	if err == nil {
+		defer func() { _ = sub.Unsubscribe() }() // gone with the connection otherwise
+		err = r.nc.PublishRequest(r.subject("MSG.NEXT"), sub.Subject, body)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // gone with the connection otherwise
-	if err := r.nc.PublishRequest(r.subject("MSG.NEXT"), sub.Subject, body); err != nil {
+	if err != nil && r.away() {
+		return 0, errMoved
+	}
+	if err != nil {
 		return 0, fmt.Errorf("read the log: %w", err)
 	}
 	for n < want {
