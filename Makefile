@@ -71,10 +71,14 @@ proto/check: proto ## fail when the generated code is not what proto/ says
 verify: ## all that must hold before a change lands (.ci/run)
 	.ci/run
 
+.PHONY: chaos
+chaos: ## break a cluster of real processes; ROLLCALL_SEED=n for one plan, ROLLCALL_SOAK=n for n long ones
+	$(if $(RACE),CGO_ENABLED=1 )go test $(RACE) -v -count=1 -timeout 12h ./test/chaos
+
 .PHONY: soak
-soak: ## the suite twenty times, once with many more kills and crashes, and five minutes a fuzz target
+soak: ## the suite twenty times, once with many more kills, crashes and plans of chaos, and five minutes a fuzz target
 	CGO_ENABLED=1 go test -race -count=20 -timeout 4h ./...
-	ROLLCALL_SOAK=1 CGO_ENABLED=1 go test -race -count=1 -timeout 4h ./...
+	ROLLCALL_SOAK=1 CGO_ENABLED=1 go test -race -count=1 -timeout 12h ./...
 	.ci/fuzz 300
 
 .PHONY: mutants

@@ -53,6 +53,10 @@ func (c *conversation) pump(a actor.Context) {
 		result, err := batch.Decide(it.command)
 		f.decided = append(f.decided, decided{item: it, result: result, err: err})
 	}
+	if c.doubts(f) {
+		c.load()
+		return
+	}
 	f.commit = batch.Commit()
 	if f.commit == nil {
 		c.finish(a, f, nil)
@@ -67,6 +71,18 @@ func (c *conversation) pump(a actor.Context) {
 			c.system.Root.Send(self, m)
 		}
 	})
+}
+
+// doubts reports whether something is refused on the ground of a state that may
+// be of the past: the log's leader may have been cut off and not know it. What is
+// appended finds out by itself; a refusal would stand. It is decided again on a
+// state that is read when the leader is known to lead, and that once a claim.
+func (c *conversation) doubts(f *flight) bool {
+	if c.Alone || c.proved || !slices.ContainsFunc(f.decided, func(d decided) bool { return d.err != nil }) {
+		return false
+	}
+	c.proved, c.doubtful = true, true
+	return true
 }
 
 // append retries the identical commit until its fate is known.
@@ -88,7 +104,7 @@ func (c *conversation) settle(a actor.Context, m *appended) {
 	c.flight = nil
 	switch {
 	case m.err == nil:
-		c.conflicts = 0
+		c.conflicts, c.proved = 0, true
 		c.progress(f)
 		c.at = m.recorded.Position()
 		c.state.Committed(m.recorded.Commit)

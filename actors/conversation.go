@@ -46,6 +46,9 @@ type conversation struct {
 	warm    int64
 	// conflicts counts the appends in a row that another writer forestalled.
 	conflicts int
+	// proved: what this claim loaded was not of the past; doubtful: it is loaded
+	// again, for that.
+	proved, doubtful bool
 	// alone: decide one command a commit, after one was too large.
 	alone    bool
 	draining *drain
@@ -170,8 +173,14 @@ func (c *conversation) accept(a actor.Context, it *item) {
 // load rebuilds the state from the snapshot and the log.
 func (c *conversation) load() {
 	c.state = nil
-	ctx, key, conflicts := c.ctx, c.box.key, c.conflicts
+	ctx, key, conflicts, doubtful := c.ctx, c.box.key, c.conflicts, c.doubtful
+	c.doubtful = false
 	c.steps.Go(func() {
+		if doubtful {
+			if err := c.Store.Current(ctx); err != nil {
+				return // the conversation ends
+			}
+		}
 		if conflicts > 1 {
 			// Who was first is not seen yet, or writes all the time.
 			c.Log.Warn("another writer is first again and again", "conversation", key.String(), "times", conflicts)

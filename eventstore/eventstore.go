@@ -91,6 +91,10 @@ type Log interface {
 	// sequence is above seq, in stream order, until ctx ends or fn fails. A
 	// message that is no commit is passed to skipped and never fatal.
 	Follow(ctx context.Context, seq uint64, fn func(Recorded) error, skipped func(seq uint64, subject string, err error)) error
+	// Current waits until the log's leader has heard from most of its replicas
+	// since Current was called: what it has then is all that was acknowledged
+	// before. A leader that was cut off answers from the past until it notices.
+	Current(ctx context.Context) error
 	// LastSeq is the last sequence of the stream, read from the leader.
 	LastSeq(ctx context.Context) (uint64, error)
 	// Conversations lists the keys that have commits in the given partitions.

@@ -54,6 +54,14 @@ func (s *Store) Follow(ctx context.Context, seq uint64, fn func(eventstore.Recor
 	return s.fate(s.inner.Follow(ctx, seq, fn, skipped))
 }
 
+// Current implements eventstore.Log.
+func (s *Store) Current(ctx context.Context) error {
+	if err := s.alive(); err != nil {
+		return err
+	}
+	return s.inner.Current(ctx)
+}
+
 // LastSeq implements eventstore.Log.
 func (s *Store) LastSeq(ctx context.Context) (uint64, error) {
 	if err := s.alive(); err != nil {

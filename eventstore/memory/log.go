@@ -166,6 +166,9 @@ func (s *Store) Follow(ctx context.Context, seq uint64, fn func(eventstore.Recor
 	}
 }
 
+// Current implements eventstore.Log: there is nobody who could lag.
+func (s *Store) Current(ctx context.Context) error { return ctx.Err() }
+
 // LastSeq implements eventstore.Log.
 func (s *Store) LastSeq(context.Context) (uint64, error) {
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,22 @@ const (
 // logModel is a log as it ought to be: what an append finds is decided at one
 // moment between its call and its return. The state is the ids of the commits,
 // one after the other.
-var logModel = porcupine.Model{
+//
+// A load is of such a moment too, as long as nobody reads from a server that led
+// and is split off from the others: for some seconds that one answers from the
+// past, which is a beginning of the log and nothing else.
+func logModel(past bool) porcupine.Model {
+	m := model
+	m.Step = func(state, input, output any) (bool, any) {
+		if in, out := input.(asked), output.(answer); past && in.id == "" {
+			return strings.HasPrefix(state.(string), out.ids), state
+		}
+		return model.Step(state, input, output)
+	}
+	return m
+}
+
+var model = porcupine.Model{
 	Init: func() any { return "" },
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		of := map[string][]porcupine.Operation{}
@@ -123,7 +139,10 @@ type writer struct {
 	seen map[domain.Key]view
 	// calm is how long it rests between two operations.
 	calm time.Duration
-	t    testing.TB
+	// reads: it appends nothing, and so nothing keeps it from reading on while
+	// nobody can append.
+	reads bool
+	t     testing.TB
 }
 
 type view struct {
@@ -137,7 +156,7 @@ const tryFor = 3 * time.Second
 func (w *writer) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		key := w.keys[w.rng.IntN(len(w.keys))]
-		if w.rng.IntN(5) == 0 || !w.append(ctx, key) {
+		if w.reads || w.rng.IntN(5) == 0 || !w.append(ctx, key) {
 			w.load(ctx, key)
 		}
 		rest(ctx, w.calm)
@@ -212,6 +231,8 @@ type linear struct {
 	writers []*writer
 	h       *history
 	rng     *rand.Rand
+	// past: loads may be of the past.
+	past bool
 }
 
 func newLinear(t *testing.T, seed uint64, clients, conversations int, wrap func(eventstore.Log) eventstore.Log) *linear {
@@ -288,7 +309,7 @@ func (l *linear) run(p plan) porcupine.CheckResult {
 			w.load(l.t.Context(), key)
 		}
 	}
-	result, info := porcupine.CheckOperationsVerbose(logModel, l.h.ops, time.Minute)
+	result, info := porcupine.CheckOperationsVerbose(logModel(l.past), l.h.ops, time.Minute)
 	l.t.Logf("%d operations, %v: %s", len(l.h.ops), l.h.n, result)
 	if result == porcupine.Illegal && !l.t.Failed() {
 		l.draw(info)
@@ -310,24 +331,30 @@ func (l *linear) done() []int {
 // draw leaves a picture of a history that no log has.
 func (l *linear) draw(info porcupine.LinearizationInfo) {
 	path := l.t.ArtifactDir() + "/history.html"
-	if err := porcupine.VisualizePath(logModel, info, path); err != nil {
+	if err := porcupine.VisualizePath(logModel(l.past), info, path); err != nil {
 		l.t.Log(err)
 		return
 	}
 	l.t.Logf("a picture of it (kept with -artifacts): %s", path)
 }
 
-// TestLinearizable: several clients append to the same conversations, two and
-// more interleaved in one stream, while servers and wires break. What each was
-// told, ok, conflict or what it loaded, is what one log at one place would have
-// said.
+// TestLinearizable: several clients append to the same conversations, three
+// interleaved in one stream, and some only read, while servers and wires break.
+// What each was told, ok, conflict or what it loaded, is what one log at one
+// place would have said.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	for _, seed := range seeds(t) {
 		t.Run(fmt.Sprint("seed-", seed), func(t *testing.T) {
-			l := newLinear(t, seed, 4, 3, nil)
+			l := newLinear(t, seed, 5, 3, nil)
+			l.writers[4].reads = true
 			whom := append([]string{theLeader, theLeader, theLeader}, append(l.b.servers.names(), l.b.clients...)...)
-			if got := l.run(draw(l.rng, 6, serverFaults, whom, 5*time.Second, time.Second)); got != porcupine.Ok {
+			steps := draw(l.rng, 5, serverFaults, whom, 5*time.Second, time.Second)
+			if soak(t) > 0 {
+				steps = draw(l.rng, 21, serverFaults, whom, 12*time.Second, time.Second)
+			}
+			l.past = slices.ContainsFunc(steps, func(s step) bool { return s.kind == split })
+			if got := l.run(steps); got != porcupine.Ok {
 				t.Errorf("the history is %s", got)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,9 @@ const (
 	stepDown kind = "step down the leader through"
 	// partition cuts both ways between it and all others.
 	partition kind = "partition off"
+	// split cuts a server off from the other servers, and not from its clients: it
+	// may go on for a while in the belief that it leads.
+	split kind = "split off"
 	// deafen cuts what comes to it: a node hears no acknowledgement, a server no
 	// vote.
 	deafen kind = "deafen"
@@ -73,7 +77,7 @@ const (
 const theLeader = "the leader"
 
 var (
-	serverFaults = []kind{kill, freeze, stepDown, partition, deafen, silence}
+	serverFaults = []kind{kill, freeze, stepDown, split, partition, deafen, silence}
 	nodeFaults   = []kind{kill, freeze, storm, partition, deafen, silence, drain}
 )
 
@@ -163,6 +167,8 @@ func (b *breaker) strike(ctx context.Context, s step) {
 		one.proc.stop()
 		rest(ctx, s.hold)
 		one.proc.cont()
+	case split:
+		b.cutting(ctx, whom, b.servers.but(whom), s)
 	default:
 		b.cutting(ctx, whom, b.others(whom), s)
 	}
@@ -184,16 +190,17 @@ func (b *breaker) cutting(ctx context.Context, one string, others []string, s st
 }
 
 // others are all ends of wires but one, and but those of this process that look on.
-func (b *breaker) others(one string) (all []string) {
-	for _, name := range b.servers.names() {
-		if name != one {
-			all = append(all, name)
-		}
-	}
+func (b *breaker) others(one string) []string {
+	all := b.servers.but(one)
 	for name := range b.nodes {
 		all = append(all, name)
 	}
 	return append(all, b.clients...)
+}
+
+// but are the names of all servers but one.
+func (s *servers) but(one string) []string {
+	return slices.DeleteFunc(s.names(), func(name string) bool { return name == one })
 }
 
 func (s *servers) names() (all []string) {

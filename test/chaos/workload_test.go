@@ -69,6 +69,7 @@ func (l *workload) fly(stop context.Context, c *api.Client, name string, rng *ra
 		l.mu.Lock()
 		l.kites = append(l.kites, id)
 		l.mu.Unlock()
+		l.opened(id)
 		rest(stop, between(rng, 0, 900*time.Millisecond))
 		text := fmt.Sprintf("%s asks about kite %d.", name, n)
 		_, err = c.Send(l.w.ctx(), id, &rollcallv1.PostMessage{Body: &rollcallv1.Body{Text: text}})
@@ -77,6 +78,14 @@ func (l *workload) fly(stop context.Context, c *api.Client, name string, rng *ra
 			l.w.t.Errorf("%s sends: %v", name, err)
 		}
 		rest(stop, between(rng, 200*time.Millisecond, 1200*time.Millisecond))
+	}
+}
+
+// opened waits until a conversation is there. That a command is accepted may be
+// all that can be said of it for a while: it is stored, and nobody has decided it.
+func (l *workload) opened(id string) {
+	for l.w.ctx().Err() == nil && len(l.w.commits(id)) == 0 {
+		rest(context.Background(), 50*time.Millisecond)
 	}
 }
 
@@ -95,6 +104,7 @@ func (l *workload) note(stop context.Context, nc *nats.Conn, name string, rng *r
 	l.notes = append(l.notes, id)
 	l.mu.Unlock()
 	l.tell(said{conversation: id, acknowledged: true, how: "opened by " + name})
+	l.opened(id)
 	for n := 1; stop.Err() == nil; n++ {
 		m := nats.NewMsg("rollcall.in.main." + id + ".lead")
 		text := fmt.Sprintf("%s notes %d.", name, n)
