@@ -159,7 +159,7 @@ func (s *Server) doctorThere(ctx context.Context, tenant, peer string) []Check {
 	if err != nil {
 		return []Check{{Name: "node", Level: Fail, Node: peer, Found: "does not answer", Fix: "rollcall node ls shows whether it is still there; look at its log"}}
 	}
-	if off := max(before.Sub(a.Time), a.Time.Sub(time.Now())); off > maxSkew {
+	if off := max(before.Sub(a.Time), time.Until(a.Time)); off > maxSkew {
 		a.Checks = append(a.Checks, Check{
 			Name: "clock", Level: Warn, Node: peer, Found: fmt.Sprintf("differs by %v from that of node %s: times in the log do too", off.Round(time.Second), s.cfg.Node),
 			Fix: "let all machines keep time with NTP",

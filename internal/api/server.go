@@ -146,8 +146,8 @@ type verb struct {
 	// subject's last token, where it is not the name.
 	subject string
 	whose   whose
-	write               func(json []byte) (writeRequest, error)
-	read                func(ctx context.Context, c call) (any, error)
+	write   func(json []byte) (writeRequest, error)
+	read    func(ctx context.Context, c call) (any, error)
 }
 
 // tenantAt is the token of the subject that names the tenant; 0: none does.
