@@ -271,13 +271,16 @@ func newLinear(t *testing.T, seed uint64, clients, conversations int, wrap func(
 
 func provision(t testing.TB, nc *nats.Conn) {
 	t.Helper()
-	poll(t, "the streams are set up", func() bool {
-		ctx, cancel := within(20 * time.Second)
-		defer cancel()
-		err := eventstore.Provision(ctx, nc, eventstore.Config{Replicas: 3})
+	var err error
+	defer func() {
 		if err != nil {
 			t.Log("provision: ", err)
 		}
+	}()
+	poll(t, "the streams are set up", func() bool { // the servers may not all be known yet
+		ctx, cancel := within(20 * time.Second)
+		defer cancel()
+		err = eventstore.Provision(ctx, nc, eventstore.Config{Replicas: 3})
 		return err == nil
 	})
 }
