@@ -20,7 +20,7 @@ const followIdle = 30 * time.Second
 // another.
 const followHeartbeat = time.Second
 
-// Follow implements Log, by an ordered consumer. When the server goes away it
+// Follow implements Log. When the server goes away it
 // goes on from where it was as soon as it is back.
 func (j *JetStream) Follow(ctx context.Context, seq uint64, fn func(Recorded) error, skipped func(uint64, string, error)) error {
 	f := &follower{j: j, seq: seq, fn: fn, skipped: skipped}
@@ -54,12 +54,21 @@ type follower struct {
 	failed error
 }
 
+// run follows by one consumer, until it is no use any more. The client library's
+// ordered consumer would make a new one by itself, but goes on trying for as long
+// as NATS is away, whoever wants to stop.
 func (f *follower) run(ctx context.Context) error {
-	c, err := f.j.js.OrderedConsumer(ctx, StreamEvents, jetstream.OrderedConsumerConfig{
-		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       f.seq + 1,
-		InactiveThreshold: followIdle,
-		MaxResetAttempts:  -1,
+	var c jetstream.Consumer
+	err := within(ctx, tryTimeout, func(ctx context.Context) error {
+		s, err := f.j.js.Stream(ctx, StreamEvents)
+		if err != nil {
+			return err
+		}
+		c, err = s.CreateConsumer(ctx, jetstream.ConsumerConfig{
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.seq + 1,
+			AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: followIdle,
+		})
+		return err
 	})
 	if err != nil {
 		return err
@@ -70,7 +79,7 @@ func (f *follower) run(ctx context.Context) error {
 		return err
 	}
 	defer it.Stop()
-	for {
+	for delivered := uint64(1); ; delivered++ {
 		m, err := it.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return err
@@ -78,6 +87,9 @@ func (f *follower) run(ctx context.Context) error {
 		meta, err := m.Metadata()
 		if err != nil {
 			return err
+		}
+		if meta.Sequence.Consumer != delivered {
+			return fmt.Errorf("delivery %d came where %d was due", meta.Sequence.Consumer, delivered)
 		}
 		if err := f.take(stored{subject: m.Subject(), seq: meta.Sequence.Stream, time: meta.Timestamp, header: m.Headers(), data: m.Data()}); err != nil {
 			return err
