@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +89,22 @@ func (n *Node) join(ctx context.Context, cfg Config, at nodefile.Info) (ground, 
 	return g, eventstore.Ready(ctx, nc, g.store)
 }
 
+// joinLater waits for the cluster, which may be starting too.
+func (n *Node) joinLater(ctx context.Context, cfg Config, at nodefile.Info) (ground, error) {
+	for told, before := false, len(n.undo); ; told = true {
+		g, err := n.join(ctx, cfg, at)
+		refused, ok := errors.AsType[*domain.Refusal](err)
+		if !ok || !slices.Contains([]string{"nats-unreachable", "installation-missing", "jetstream-unavailable"}, refused.Code) || ctx.Err() != nil {
+			return g, err
+		}
+		if !told {
+			n.log.Info("waiting for the cluster", "because", refused.What+": "+refused.Why)
+		}
+		_ = n.undoTo(ctx, before) // what the attempt left: the lock, a connection
+		wait(ctx, time.Second)
+	}
+}
+
 // cluster runs a server of the cluster that the folder is of, or joins it where
 // the folder names none.
 func (n *Node) cluster(ctx context.Context, cfg Config) (ground, error) {
@@ -98,7 +115,7 @@ func (n *Node) cluster(ctx context.Context, cfg Config) (ground, error) {
 	}
 	at := nodefile.Info{URL: bundle.URL(), Creds: bundle.Creds(), CA: bundle.CA()}
 	if bundle.Server() == nil {
-		return n.join(ctx, cfg, at)
+		return n.joinLater(ctx, cfg, at)
 	}
 	conf := bundle.NATS(set.Data, cfg.Log)
 	conf.SyncAlways = set.SyncAlways

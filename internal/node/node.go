@@ -205,14 +205,34 @@ func (n *Node) Address() nodefile.Info { return n.address }
 // Quiet reports since when nothing has been going on; false while work is due.
 func (n *Node) Quiet() (since time.Time, quiet bool) { return n.actors.Quiet() }
 
+// closeGrace is what each part gets to end when the time for all is over: a
+// NATS that is away must not keep a node from ending, and the server's files
+// shall be closed all the same.
+const closeGrace = 2 * time.Second
+
 // Close suspends open runs, lets go of the partitions and ends everything the
-// node started. It returns when all is ended, or when ctx ends.
-func (n *Node) Close(ctx context.Context) error {
+// node started. It returns when all is ended, or soon after ctx ended.
+func (n *Node) Close(ctx context.Context) error { return n.undoTo(ctx, 0) }
+
+// undoTo ends what was started since there were so many things to undo.
+func (n *Node) undoTo(ctx context.Context, left int) error {
 	var errs []error
-	for i := len(n.undo) - 1; i >= 0; i-- {
-		errs = append(errs, n.undo[i](ctx))
+	for i := len(n.undo) - 1; i >= left; i-- {
+		ended := make(chan error, 1)
+		go func() { ended <- n.undo[i](ctx) }()
+		var err error
+		select {
+		case err = <-ended:
+		case <-ctx.Done():
+			select {
+			case err = <-ended:
+			case <-time.After(closeGrace):
+				err = fmt.Errorf("close node: a part of it does not end: %w", ctx.Err())
+			}
+		}
+		errs = append(errs, err)
 	}
-	n.undo = nil
+	n.undo = n.undo[:min(left, len(n.undo))]
 	return errors.Join(errs...)
 }
 
