@@ -50,7 +50,7 @@ const (
 	// attempt is how long one try of a request waits for its answer. A write
 	// answers within Patience of the server; what is lost is tried again, which
 	// its id makes harmless.
-	attempt = Patience + 7*time.Second
+	attempt = 2*Patience + 7*time.Second
 	// silence is how long a node that works on a request may say nothing. Then it
 	// is taken for dead, and another is asked.
 	silence = 3*working + working/2
@@ -70,7 +70,13 @@ func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bo
 			fmt.Sprintf("%d KiB, the limit is %d KiB", len(data)>>10, c.nc.MaxPayload()>>10),
 			"put long texts into a file and give it with --input")
 	}
-	began, silent := time.Now(), 0
+	began, silent, perhaps := time.Now(), 0, false
+	lost := func(err error) error {
+		if perhaps {
+			return takenError{err}
+		}
+		return err
+	}
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		body, err := c.try(ctx, subject, data, binary)
 		if err == nil {
@@ -80,14 +86,18 @@ func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bo
 			silent++
 			began = time.Now() // it was there to take the request
 		}
+		perhaps = perhaps || errors.Is(err, errSilent) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrDisconnected)
 		if r, ok := errors.AsType[*domain.Refusal](err); ok && (r.Code != unavailable || c.Patience > 0 && time.Since(began) > c.Patience) {
+			if r.Code == unavailable {
+				return nil, lost(r)
+			}
 			return nil, r
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if c.Patience > 0 && time.Since(began) > c.Patience || c.nc.IsClosed() {
-			return nil, unreachable(err)
+			return nil, lost(unreachable(err))
 		}
 		select {
 		case <-time.After(wait):
@@ -96,6 +106,12 @@ func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bo
 		}
 	}
 }
+
+// takenError is the end of a request that a node may have taken in before it
+// fell silent.
+type takenError struct{ error }
+
+func (e takenError) Unwrap() error { return e.error }
 
 // errSilent: nobody works on the request any more.
 var errSilent = errors.New("the node that was asked fell silent")
@@ -232,6 +248,9 @@ func (c *Client) do(ctx context.Context, conversation string, cmd *rollcallv1.Co
 		return AnswerBody{}, textRefusal("the request", err)
 	}
 	body, err := c.request(ctx, verbOf(cmd), data, true)
+	if _, taken := errors.AsType[takenError](err); taken {
+		return AnswerBody{}, outcomeUnknown("it was sent to a node, and no answer came")
+	}
 	if err != nil {
 		return AnswerBody{}, err
 	}

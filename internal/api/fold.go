@@ -158,5 +158,5 @@ func logError(key domain.Key, err error) error {
 		return domain.Refuse("log-broken", "the log of conversation "+key.Conversation+" cannot be trusted", err.Error(),
 			"rollcall verify says where it breaks; restore the data directory from a backup")
 	}
-	return fmt.Errorf("read the log of conversation %s: %w", key.Conversation, err)
+	return inTime("the log of conversation "+key.Conversation+" cannot be read", fmt.Errorf("read the log of conversation %s: %w", key.Conversation, err))
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/rollcall-dev/rollcall/docs"
 	"github.com/rollcall-dev/rollcall/domain"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -59,26 +56,9 @@ func AsRefusal(err error) *domain.Refusal {
 		return domain.Refuse("interrupted", "stopped on request", "", "")
 	}
 	if passing(err) {
-		return domain.Refuse(unavailable, "JetStream does not answer", err.Error(), "see that most of its servers run and reach each other, and try again")
+		return domain.Refuse(unavailable, "JetStream does not answer", reason(err), tryLater)
 	}
 	return domain.Refuse("internal", "something failed that should not", err.Error(), "run rollcall doctor")
-}
-
-// unavailable is the code of what failed because the servers have no leader at
-// the moment, or cannot be reached: asking again helps.
-const unavailable = "jetstream-unavailable"
-
-// passing recognises it.
-func passing(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code == 503
-	}
-	for _, e := range []error{nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // ExitCode is the exit code that tells an error to a shell.

@@ -59,7 +59,8 @@ type Cluster interface {
 // NodeLine is one node as node ls shows it.
 type NodeLine struct {
 	Name string `json:"name"`
-	// Status is up, leaving or gone: what is gone still holds what has not lapsed.
+	// Status is up, no model (it only reads, and takes no work), leaving, or gone:
+	// what is gone still holds what has not lapsed.
 	Status string `json:"status"`
 	// Drained: an operator wants it to have nothing.
 	Drained bool `json:"drained"`

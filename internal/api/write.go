@@ -84,17 +84,20 @@ func verbOf(c *rollcallv1.Command) string {
 
 // write publishes the command and waits for what becomes of it.
 func (s *Server) write(ctx context.Context, tenant string, req writeRequest) (*rollcallv1.Answer, error) {
-	key, err := s.target(ctx, tenant, req)
+	// Until it is published nothing of the command is stored.
+	before, cancel := context.WithTimeout(ctx, max(req.patience, s.cfg.Patience))
+	defer cancel()
+	key, err := s.target(before, tenant, req)
 	if err != nil {
-		return nil, err
+		return nil, inTime("the conversation could not be looked up: nothing was stored", err)
 	}
 	cmd := req.command
 	cmd.Actor = domain.Operator
 	if cmd.GetId() == "" {
 		cmd.Id = NewID()
 	}
-	if err := s.storeLongTexts(ctx, key, cmd); err != nil {
-		return nil, err
+	if err := s.storeLongTexts(before, key, cmd); err != nil {
+		return nil, inTime("the command could not be stored", err)
 	}
 	data, err := proto.Marshal(cmd)
 	if err != nil {
@@ -144,19 +147,32 @@ func (s *Server) write(ctx context.Context, tenant string, req writeRequest) (*r
 
 // store puts a command into the inbox. What became of an attempt without an
 // answer nobody knows, so it is made again: the command's id keeps it from being
-// done twice.
+// done twice. When the time is over, only a command that no attempt can have
+// brought there is said not to be stored.
 func (s *Server) store(ctx context.Context, patience time.Duration, e eventstore.Envelope) error {
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	perhaps := false
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		_, _, err := s.cfg.Store.Publish(limit, e)
-		if err == nil || errors.Is(err, eventstore.ErrInboxFull) || errors.Is(err, eventstore.ErrTooLarge) {
+		switch {
+		case err == nil, errors.Is(err, eventstore.ErrTooLarge):
 			return err
+		case errors.Is(err, eventstore.ErrInboxFull) && !perhaps:
+			return err
+		case !errors.Is(err, eventstore.ErrInboxFull) && !unsent(err):
+			perhaps = true
 		}
 		select {
 		case <-time.After(wait):
 		case <-limit.Done():
-			return domain.Refuse(unavailable, "the command could not be stored", err.Error(), "see that most of the NATS servers run and reach each other, and try again")
+			switch {
+			case ctx.Err() != nil: // this node stops: another is asked, with the same id
+				return ctx.Err()
+			case perhaps:
+				return outcomeUnknown("it was sent to the NATS servers, and they did not acknowledge it in time")
+			}
+			return domain.Refuse(unavailable, "the command could not be stored", reason(err), tryLater)
 		}
 	}
 }
