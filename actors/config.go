@@ -30,6 +30,8 @@ type Config struct {
 	// Life tells this process from an earlier one with the node's name; Place is
 	// where it runs, and Version its program's. They are for others to read.
 	Life, Place, Version string
+	// ReadsOnly: the node answers, and takes no partition: it has no model to ask.
+	ReadsOnly bool
 	// Alone: no other node can be there, because the store is this node's own.
 	Alone bool
 

@@ -83,7 +83,9 @@ func (m *member) begin(a actor.Context, b *begin) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.step, m.cancel = b.key, cancel
 	self := a.Self()
+	m.peers.works(m.key.Partition(), 1)
 	m.steps.Go(func() {
+		defer m.peers.works(m.key.Partition(), -1)
 		cmd, wait := m.guard(ctx, b.job, wait)
 		if ctx.Err() == nil && cmd != nil {
 			m.system.Root.Send(self, &stepDone{key: b.key, command: cmd, wait: wait})

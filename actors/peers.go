@@ -31,6 +31,10 @@ type peers struct {
 	changed chan struct{}
 	// holding are the sessions on partitions, to be ended when they move.
 	holding map[int]func(error)
+	// working counts the steps under way on a partition; moving is since when it
+	// should have moved, but for them.
+	working map[int]int
+	moving  map[int]time.Time
 	// failed are the nodes that did not take a partition meant for them.
 	failed map[int]failed
 }
@@ -64,6 +68,9 @@ const (
 	looks = 20
 	// settles is how many looks it takes until all who are there have said so.
 	settles = 6
+	// movePatience is how long a partition that only evens the nodes out waits for
+	// a moment in which no step is under way.
+	movePatience = time.Minute
 	// failedFor is how many leases' time a node that did not take a partition is
 	// not meant to have it: if it were, the partition would go to and fro.
 	failedFor = 6
@@ -78,7 +85,8 @@ const (
 func newPeers(rt *runtime) *peers {
 	return &peers{
 		runtime: rt, every: firstLook, changed: make(chan struct{}), holding: map[int]func(error){}, failed: map[int]failed{},
-		self: eventstore.NodeInfo{Name: rt.Node, Life: rt.Life, Place: rt.Place, Version: rt.Version, Started: time.Now().UTC(), Schema: domain.EvolveVersion},
+		working: map[int]int{}, moving: map[int]time.Time{},
+		self: eventstore.NodeInfo{Name: rt.Node, Life: rt.Life, Place: rt.Place, Version: rt.Version, Started: time.Now().UTC(), Schema: domain.EvolveVersion, ReadsOnly: rt.ReadsOnly},
 	}
 }
 
@@ -188,19 +196,38 @@ func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, set
 		}
 		end := p.holding[q]
 		if end == nil || v.wanted[q] == p.Node {
+			delete(p.moving, q)
 			continue
 		}
 		v.away[q] = 1
 		if p.known != nil {
 			v.away[q] += p.known.away[q]
 		}
-		if v.away[q] >= movesAfter {
+		if v.away[q] < movesAfter {
+			continue
+		}
+		if _, asked := p.moving[q]; !asked {
+			p.moving[q] = now
+		}
+		// To even out is no reason to make a model call twice: wait for a moment
+		// between two, but not for ever.
+		if p.working[q] == 0 || !takes(c, p.Node) || !able(p.Node, q) || now.Sub(p.moving[q]) > movePatience {
 			end(errMoved)
 		}
 	}
 	p.known = v
 	close(p.changed)
 	p.changed = make(chan struct{})
+}
+
+// works counts a step of the partition that begins, or with -1 ends.
+func (p *peers) works(partition, by int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.working[partition] += by
+	if _, moves := p.moving[partition]; moves && p.working[partition] == 0 && p.holding[partition] != nil {
+		p.holding[partition](errMoved)
+	}
 }
 
 // takers are the nodes that take partitions.
@@ -227,7 +254,7 @@ func understands(c eventstore.Cluster) func(node string, partition int) bool {
 
 func takes(c eventstore.Cluster, node string) bool {
 	n, there := c.Nodes[node]
-	return there && !n.Leaving && !c.Drained[node]
+	return there && !n.Leaving && !n.ReadsOnly && !c.Drained[node]
 }
 
 // turn waits until this node should claim the partition, which it held last at
@@ -287,6 +314,7 @@ func (p *peers) holds(partition int, end func(error)) {
 	defer p.mu.Unlock()
 	if end == nil {
 		delete(p.holding, partition)
+		delete(p.moving, partition)
 		return
 	}
 	p.holding[partition] = end

@@ -130,3 +130,59 @@ func TestWhoLeavesOrIsDrainedHasNothing(t *testing.T) {
 		}
 	}
 }
+
+// A partition that moves only to even the nodes out waits for a moment between
+// two steps, but not for ever; one of a drained node does not wait.
+func TestEveningOutWaitsForSteps(t *testing.T) {
+	for name, drained := range map[string]bool{"evened out": false, "drained": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLooker("b")
+			l.see(there("b"), true, 1)
+			both := there("a", "b")
+			both.Drained["b"] = drained
+			l.see(both, true, 1)
+			p := l.meantFor(t, "a")
+			ended := 0
+			l.holds(p, func(error) { ended++ })
+			for q, n := range l.known.wanted {
+				both.Owners[q] = eventstore.Owner{Node: n, Epoch: 1}
+			}
+			both.Owners[p] = eventstore.Owner{Node: "b", Epoch: 1}
+			l.works(p, 2)
+			l.see(both, true, 10)
+			if (ended > 0) != drained {
+				t.Fatalf("while two steps are under way the session was ended %d times", ended)
+			}
+			if drained {
+				return
+			}
+			l.works(p, -1)
+			if ended > 0 {
+				t.Fatal("it does not wait for the second step")
+			}
+			l.works(p, -1)
+			if ended != 1 {
+				t.Fatal("it does not move when the last step ends")
+			}
+			l.works(p, 1)
+			ended = 0
+			l.see(both, true, 4*80)
+			if ended == 0 {
+				t.Fatal("it waits for ever")
+			}
+		})
+	}
+}
+
+// A node without a model takes nothing.
+func TestWhoOnlyReadsHasNothing(t *testing.T) {
+	l := newLooker("b")
+	c := there("a", "b")
+	c.Nodes["a"] = eventstore.NodeInfo{Name: "a", Schema: 1 << 20, ReadsOnly: true}
+	l.see(c, true, 1)
+	for p, n := range l.known.wanted {
+		if n != "b" {
+			t.Errorf("partition %d is meant for %s", p, n)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type NodeInfo struct {
 	// what it met beyond that, by partition.
 	Schema uint32         `json:"schema,omitempty"`
 	Newer  map[int]uint32 `json:"newer,omitempty"`
+	// ReadsOnly: it takes no partition, for it has no model to ask.
+	ReadsOnly bool `json:"reads_only,omitempty"`
 	// Leaving: it lets go of its partitions and takes none.
 	Leaving bool `json:"leaving,omitempty"`
 	// Quarantined conversations, the first of them, by key with the reason.

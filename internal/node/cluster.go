@@ -38,8 +38,11 @@ func (c *cluster) Nodes(ctx context.Context) ([]api.NodeLine, error) {
 	lines := map[string]*api.NodeLine{}
 	for name, n := range found.Nodes {
 		l := &api.NodeLine{Name: name, Status: "up", Place: n.Place, Version: n.Version, Started: &n.Started}
-		if n.Leaving {
+		switch {
+		case n.Leaving:
 			l.Status = "leaving"
+		case n.ReadsOnly:
+			l.Status = "no model"
 		}
 		lines[name] = l
 	}

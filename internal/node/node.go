@@ -180,7 +180,7 @@ func (n *Node) act(ctx context.Context, cfg Config, store eventstore.Store, g gr
 	a, err := actors.Start(ctx, actors.Config{
 		Node: n.name, Store: store, Models: models, Tools: tools, Rules: rules, Feed: feed, Log: cfg.Log,
 		MaxRuns: cfg.Settings.MaxRuns, WarmMembers: cfg.Settings.WarmMembers,
-		Alone: g.alone, Life: ulid.Make().String(), Place: place(cfg.Settings.Data), Version: cfg.Version,
+		Alone: g.alone, ReadsOnly: !g.alone && cfg.Settings.Model == "", Life: ulid.Make().String(), Place: place(cfg.Settings.Data), Version: cfg.Version,
 		Answer: func(subject string, answer *rollcallv1.Answer) {
 			data, err := proto.Marshal(answer)
 			if err == nil {
