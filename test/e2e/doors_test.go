@@ -115,6 +115,20 @@ func (c *castle) garrison(auditors []auth.Auditor) {
 		}
 	})
 	c.ours, c.theirs = c.open("main", "ours"), c.open("other", "theirs, secret")
+	// It claims one partition after the other.
+	js := c.js(c.nodes)
+	for deadline := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+		s, err := js.Stream(ctx, eventstore.StreamInbox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.CachedInfo().State.Consumers == domain.Partitions {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("of %d partitions the node has claimed %d", domain.Partitions, s.CachedInfo().State.Consumers)
+		}
+	}
 }
 
 func (c *castle) creds(role string) string { return filepath.Join(c.dir, role+".creds") }
