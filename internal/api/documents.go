@@ -66,7 +66,11 @@ type Tool struct {
 }
 
 // ListAnswer is the answer of ls.
-type ListAnswer = projections.List
+type ListAnswer struct {
+	projections.List
+	// Behind: the node could not read what the log holds now; this is older.
+	Behind bool `json:"behind,omitempty"`
+}
 
 // RollAnswer is the answer of roll.
 type RollAnswer struct {

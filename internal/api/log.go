@@ -148,7 +148,7 @@ func (s *Server) page(ctx context.Context, key domain.Key, from uint64, limit ui
 		return false, err
 	}
 	if taken == 0 && from == 1 {
-		return false, conversationUnknown(key.Conversation)
+		return false, s.confirmed(ctx, key, conversationUnknown(key.Conversation))
 	}
 	return false, nil
 }

@@ -51,13 +51,54 @@ func (s *Server) resolve(ctx context.Context, tenant, ref string) (domain.Key, e
 	if err := CheckText("the conversation's name", ref, 1<<10); err != nil {
 		return key, err
 	}
-	s.catchUp(ctx)
-	return s.cfg.Views.Resolve(ctx, tenant, ref)
+	behind := s.catchUp(ctx)
+	found, err := s.cfg.Views.Resolve(ctx, tenant, ref)
+	if !unknown(err) {
+		return found, err
+	}
+	// Before anybody hears that there is none: that is what the log says, and
+	// not only a server that was cut off from the others.
+	if behind == nil {
+		if behind = s.current(ctx); behind == nil {
+			behind = s.catchUp(ctx)
+		}
+		if found, err = s.cfg.Views.Resolve(ctx, tenant, ref); !unknown(err) {
+			return found, err
+		}
+	}
+	return found, s.surely(behind, ref, err)
 }
 
+// unknown recognises that there is no such conversation.
+func unknown(err error) bool {
+	r, ok := errors.AsType[*domain.Refusal](err)
+	return ok && r.Code == "conversation-not-found"
+}
+
+// surely is err, that there is no such conversation, unless this node could not
+// read what the log holds.
+func (s *Server) surely(behind error, ref string, err error) error {
+	if behind == nil {
+		return err
+	}
+	return domain.Refuse(unavailable, "it is not known whether there is a conversation "+quote(ref),
+		"this node could not read what the log holds now: "+reason(behind), tryLater)
+}
+
+// current waits a while until the log's leader is known to be one.
+func (s *Server) current(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, currentTime)
+	defer cancel()
+	return s.cfg.Store.Current(ctx)
+}
+
+// currentTime is enough for a leader that hears from the others every second.
+const currentTime = 3 * time.Second
+
 // catchUp lets the read models see what the log holds now, so that a name that
-// was just given is known. When that takes too long they answer as they are.
-func (s *Server) catchUp(ctx context.Context) {
+// was just given is known. When that takes too long they answer as they are, and
+// whoever tells of it has to say so.
+func (s *Server) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
 	seq, err := s.cfg.Store.LastSeq(ctx)
@@ -67,6 +108,7 @@ func (s *Server) catchUp(ctx context.Context) {
 	if err != nil {
 		s.cfg.Log.Warn("the read models are behind the log", "error", err)
 	}
+	return err
 }
 
 const catchUpTime = 2 * time.Second
@@ -83,9 +125,18 @@ func IsID(ref string) bool {
 func (s *Server) mustExist(ctx context.Context, key domain.Key) error {
 	_, err := s.cfg.Store.At(ctx, key, []uint64{1})
 	if errors.Is(err, eventstore.ErrNotFound) {
-		return conversationUnknown(key.Conversation)
+		return s.confirmed(ctx, key, conversationUnknown(key.Conversation))
 	}
 	return logError(key, err)
+}
+
+// confirmed is err. But that there is no such conversation, which may be what a
+// server says that was cut off, is said only when the log's leader is one.
+func (s *Server) confirmed(ctx context.Context, key domain.Key, err error) error {
+	if !unknown(err) {
+		return err
+	}
+	return s.surely(s.current(ctx), key.Conversation, err)
 }
 
 // member finds the id of the member that ref means.

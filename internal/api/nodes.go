@@ -190,11 +190,29 @@ type NodesAnswer struct {
 }
 
 func (s *Server) nodes(ctx context.Context, _ string, _ hereRequest) (any, error) {
-	list, err := s.cfg.Cluster.Nodes(ctx)
-	if list == nil {
-		list = []NodeLine{}
-	}
+	list, err := s.nodeLines(ctx)
 	return NodesAnswer{Nodes: list}, err
+}
+
+// nodeLines reads who is there. A list without the node that asks, which tells
+// of itself all the time, comes from servers that take nothing in any more: it
+// says nothing of the others either.
+func (s *Server) nodeLines(ctx context.Context) ([]NodeLine, error) {
+	list, err := s.cfg.Cluster.Nodes(ctx)
+	if err != nil {
+		return nil, inTime("it is not known which nodes there are", err)
+	}
+	here := false
+	for i := range list {
+		if list[i].Partitions == nil {
+			list[i].Partitions = []int{}
+		}
+		here = here || list[i].Name == s.cfg.Node && list[i].Status != "gone"
+	}
+	if !here {
+		return nil, domain.Refuse(unavailable, "it is not known which nodes there are", "NATS does not even know of the node that answers, "+s.cfg.Node, tryLater)
+	}
+	return list, nil
 }
 
 type drainRequest struct {
@@ -203,7 +221,7 @@ type drainRequest struct {
 }
 
 func (s *Server) drain(ctx context.Context, _ string, r drainRequest) (any, error) {
-	list, err := s.cfg.Cluster.Nodes(ctx)
+	list, err := s.nodeLines(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +240,7 @@ func (s *Server) drain(ctx context.Context, _ string, r drainRequest) (any, erro
 		return nil, domain.Refuse("node-is-last", "node "+r.Node+" cannot be drained", "no other node is up to take its work", "start another first, or stop this one: what it works on waits for the next")
 	}
 	if err := s.cfg.Cluster.Drain(ctx, r.Node, !r.Off); err != nil {
-		return nil, err
+		return nil, inTime("the wish for node "+r.Node+" could not be stored", err)
 	}
 	return s.nodes(ctx, "", hereRequest{})
 }

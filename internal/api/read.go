@@ -64,7 +64,7 @@ func (s *Server) read(ctx context.Context, tenant string, r ReadRequest, about f
 		return about(f)
 	})
 	if err != nil {
-		return err
+		return s.confirmed(ctx, key, err)
 	}
 	if r.At > 0 {
 		return s.past(ctx, key, r.At, func(v Views) error {
@@ -106,9 +106,9 @@ func (s *Server) list(ctx context.Context, tenant string, r ReadRequest) (any, e
 			return nil, err
 		}
 	}
-	s.catchUp(ctx)
+	behind := s.catchUp(ctx)
 	all, err := s.cfg.Views.Conversations(ctx, tenant)
-	return ListAnswer{Conversations: all}, err
+	return ListAnswer{List: projections.List{Conversations: all}, Behind: behind != nil}, err
 }
 
 func (s *Server) show(ctx context.Context, tenant string, r ReadRequest) (any, error) {

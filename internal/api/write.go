@@ -199,11 +199,11 @@ func (s *Server) target(ctx context.Context, tenant string, req writeRequest) (d
 	if member == nil || *member == "" { // the Lead, or for retry every member
 		return key, s.mustExist(ctx, key)
 	}
-	return key, s.folds.use(ctx, key, 0, func(f *fold) error {
+	return key, s.confirmed(ctx, key, s.folds.use(ctx, key, 0, func(f *fold) error {
 		id, err := f.member(*member)
 		*member = id
 		return err
-	})
+	}))
 }
 
 // memberField is where a command names its member; nil when it names none.

@@ -24,7 +24,14 @@ func (s *session) ls() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if all.Behind {
+			s.say("this may be old: the node could not read what the log holds now (rollcall doctor)")
+		}
 		return s.print(all, func(w io.Writer) {
+			if len(all.Conversations) == 0 && all.Behind {
+				s.say("no conversation is known to the node yet")
+				return
+			}
 			if len(all.Conversations) == 0 {
 				s.say("no conversation yet; try: rollcall run \"…\"   or   rollcall demo")
 				return

@@ -37,6 +37,10 @@ func (n *nodeSource) Conversations(ctx context.Context, _ string) ([]domain.Key,
 	if err != nil {
 		return nil, err
 	}
+	if all.Behind { // what is not listed would pass as looked at
+		return nil, domain.Refuse("jetstream-unavailable", "it is not known which conversations there are", "the node could not read what the log holds now",
+			"see that most of the NATS servers run and reach each other, and try again")
+	}
 	var keys []domain.Key
 	for _, c := range all.Conversations {
 		keys = append(keys, domain.Key{Tenant: n.client.Tenant(), Conversation: c.ID})
