@@ -187,7 +187,7 @@ func ready(inner *server.Server, log *logger, started <-chan struct{}) error {
 		}
 		select {
 		case why := <-log.fatal:
-			return errors.New(why)
+			return gaveUp(why)
 		default:
 		}
 		select {
