@@ -224,3 +224,30 @@ func TestCopiedNameIsRefused(t *testing.T) {
 	join(t, server, other, models.URL())
 	shares(t, api.NewClient(nc, "main"), "the copy alone", even(1))
 }
+
+// A node that is told to stop while NATS is away ends all the same, and soon.
+func TestStopsWithoutNATS(t *testing.T) {
+	server := natsdtest.Start(t)
+	nc := natsdtest.Connect(t, server)
+	if err := eventstore.Provision(t.Context(), nc, eventstore.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Start(t.Context(), node.Config{
+		Settings: &config.Settings{Data: t.TempDir(), Model: "scripted", BaseURL: greeter(t).URL(), NATS: config.NATS{URL: server.URL}}, Join: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares(t, api.NewClient(nc, "main"), "one node", even(1))
+	server.Shutdown()
+	const patience = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	began := time.Now()
+	err = n.Close(ctx)
+	took := time.Since(began)
+	t.Logf("closed after %v: %v", took.Round(time.Millisecond), err)
+	if took > 3*patience {
+		t.Errorf("it took %v", took)
+	}
+}
