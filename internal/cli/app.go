@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -145,9 +146,15 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
+// together finds in cobra's words which flags exclude each other.
+var together = regexp.MustCompile(`none of the others can be; \[(.+)\] were all set`)
+
 func usageError(err error) error {
 	if r, ok := errors.AsType[*domain.Refusal](err); ok {
 		return r
+	}
+	if m := together.FindStringSubmatch(err.Error()); m != nil {
+		return domain.Refuse("usage", "two options exclude each other", "--"+strings.Join(strings.Fields(m[1]), " and --")+" were given", "leave one of them out")
 	}
 	return domain.Refuse("usage", "the command line cannot be understood", err.Error(), "rollcall --help, or rollcall COMMAND --help")
 }

@@ -48,7 +48,7 @@ func args(least, most int) cobra.PositionalArgs {
 		case most > least:
 			why = fmt.Sprintf("it takes %d to %d arguments, got %d", least, most, len(args))
 		}
-		return domain.Refuse("usage", "rollcall "+c.Name()+" cannot be run like that", why, c.UseLine())
+		return domain.Refuse("usage", c.CommandPath()+" cannot be run like that", why, c.UseLine())
 	}
 }
 

@@ -30,7 +30,7 @@ They are the operator's: of the commands below a client's credentials open none.
 
 func (s *session) nodeLs() *cobra.Command {
 	return s.command(&cobra.Command{
-		Use: "ls", Short: "List the nodes and what they work on",
+		Use: "ls [flags]", Short: "List the nodes and what they work on",
 		Long: `Ls lists the nodes with the partitions of conversations that each works on. A node
 that is gone is listed until what it held has lapsed and is taken by another.`,
 		Example: `  rollcall node ls
@@ -64,7 +64,10 @@ func nodeTable(w io.Writer, all api.NodesAnswer) {
 		rows = append(rows, []string{n.Name, status, fmt.Sprint(len(n.Partitions)), orDash(n.Version), since, orDash(n.Place)})
 	}
 	table(w, rows)
-	if free := domain.Partitions - held; free > 0 {
+	switch free := domain.Partitions - held; {
+	case free == 1:
+		fmt.Fprintf(w, "\n1 of %d partitions is on its way to a node\n", domain.Partitions)
+	case free > 1:
 		fmt.Fprintf(w, "\n%d of %d partitions are on their way to a node\n", free, domain.Partitions)
 	}
 }
@@ -72,7 +75,7 @@ func nodeTable(w io.Writer, all api.NodesAnswer) {
 func (s *session) nodeDrain() *cobra.Command {
 	var off bool
 	c := &cobra.Command{
-		Use: "drain NODE", Short: "Have a node hand over all it works on",
+		Use: "drain NODE [flags]", Short: "Have a node hand over all it works on",
 		Long: `Drain has a node set down its open runs and hand every conversation to the others; it
 stays up and answers, but takes nothing until --off, also after a restart. NODE is a
 name or the beginning of one. The command returns when the node holds nothing.
