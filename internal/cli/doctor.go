@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -24,8 +27,9 @@ func (s *session) doctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [flags]",
 		Short: "Check this installation and say how to mend it",
-		Long: `Doctor runs small named checks at once, here and on the node, and says for each what it
-found and what to do. It fails (exit 1) when one fails. The model is asked only with
+		Long: `Doctor runs small named checks at once, here and on the nodes, and says for each what it
+found and what to do. It fails (exit 1) when one fails. With NATS_URL, what is here is
+left out: it is nothing to nodes elsewhere. The model is asked only with
 --online: one short call, which costs next to nothing.`,
 		Example: `  rollcall doctor
   rollcall doctor --online
@@ -50,7 +54,11 @@ found and what to do. It fails (exit 1) when one fails. The model is asked only 
 
 // examine runs the checks side by side; they are shown in this order.
 func (s *session) examine(ctx context.Context, online bool) api.DoctorAnswer {
-	checks := []func(context.Context) []api.Check{s.checkDirectory, s.checkDamage, s.checkLock, s.checkKey, s.checkNode}
+	checks := []func(context.Context) []api.Check{s.checkNode}
+	// What is here is nothing to a client of nodes elsewhere.
+	if !s.cfg.NATS.Set() {
+		checks = []func(context.Context) []api.Check{s.checkDirectory, s.checkDamage, s.checkLock, s.checkKey, s.checkNode}
+	}
 	if online {
 		checks = append(checks, s.checkModel)
 	}
@@ -63,9 +71,7 @@ func (s *session) examine(ctx context.Context, online bool) api.DoctorAnswer {
 	out := api.DoctorAnswer{Checks: []api.Check{}}
 	for _, f := range found {
 		for _, c := range f {
-			if c.Node != "" {
-				out.Node = c.Node
-			}
+			out.Node = cmp.Or(out.Node, c.Node) // the one that answers comes first
 			out.Checks = append(out.Checks, c)
 		}
 	}
@@ -167,12 +173,11 @@ func (s *session) checkNode(ctx context.Context) []api.Check {
 		info, err = c.Info(ctx)
 	}
 	if err != nil {
-		r := api.AsRefusal(err)
 		level := api.Fail
 		if _, none := nodefile.Read(s.cfg.Data); none != nil && !s.cfg.NATS.Set() {
 			level = api.Warn // nobody started one
 		}
-		return []api.Check{{Name: "node", Level: level, Found: r.What + ": " + r.Why, Fix: r.Try}}
+		return []api.Check{{Name: "node", Level: level, Found: found(err), Fix: api.AsRefusal(err).Try}}
 	}
 	checks := []api.Check{{Name: "node", Level: api.OK, Found: fmt.Sprintf("%s answers in %v", info.Node, max(time.Since(before).Round(100*time.Microsecond), 100*time.Microsecond)), Node: info.Node}}
 	if info.Version != s.Version {
@@ -185,7 +190,7 @@ func (s *session) checkNode(ctx context.Context) []api.Check {
 		answer, err = c.Doctor(ctx)
 	}
 	if err != nil {
-		return append(checks, api.Check{Name: "node's own checks", Level: api.Fail, Found: err.Error(), Fix: "look at the node's log"})
+		return append(checks, api.Check{Name: "node's own checks", Level: api.Fail, Found: found(err), Fix: "look at the node's log"})
 	}
 	return append(checks, answer.Checks...)
 }
@@ -199,21 +204,34 @@ func skew(info api.InfoAnswer, before, after time.Time) api.Check {
 	return api.Check{Name: "clock", Level: api.OK, Found: "agrees with the node's"}
 }
 
+// found are the words of what went wrong, for a check.
+func found(err error) string {
+	r := api.AsRefusal(err)
+	return strings.TrimSuffix(r.What+": "+r.Why, ": ")
+}
+
+// showChecks shows the checks made here first, then those of each node; where
+// there are several, below their names.
 func showChecks(w io.Writer, a api.DoctorAnswer) {
 	marks := map[string]string{api.OK: "✓", api.Warn: "!", api.Fail: "✗"}
-	nodes := map[string]bool{}
+	nodes := []string{""}
 	for _, c := range a.Checks {
-		nodes[c.Node] = c.Node != ""
-	}
-	last := ""
-	for _, c := range a.Checks {
-		if len(nodes) > 2 && c.Node != last {
-			fmt.Fprintf(w, "node %s\n", c.Node)
-			last = c.Node
+		if !slices.Contains(nodes, c.Node) {
+			nodes = append(nodes, c.Node)
 		}
-		fmt.Fprintf(w, "%s %s %s\n", marks[c.Level], pad(c.Name, 16), oneLine(c.Found, 300))
-		if c.Fix != "" {
-			fmt.Fprintf(w, "  %-16s try: %s\n", "", oneLine(c.Fix, 200))
+	}
+	for _, node := range nodes {
+		if node != "" && len(nodes) > 2 {
+			fmt.Fprintf(w, "node %s\n", printable(node))
+		}
+		for _, c := range a.Checks {
+			if c.Node != node {
+				continue
+			}
+			fmt.Fprintf(w, "%s %s %s\n", marks[c.Level], pad(c.Name, 16), oneLine(c.Found, 300))
+			if c.Fix != "" {
+				fmt.Fprintf(w, "  %-16s try: %s\n", "", oneLine(c.Fix, 200))
+			}
 		}
 	}
 }
