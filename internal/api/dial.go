@@ -1,15 +1,19 @@
 package api
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
@@ -82,6 +86,9 @@ func Dial(t Target, name string, more ...nats.Option) (*nats.Conn, error) {
 }
 
 func dialURL(t Target, options []nats.Option) (*nats.Conn, error) {
+	if err := t.readable(); err != nil {
+		return nil, err
+	}
 	options, err := t.credentials(options)
 	if err == nil {
 		var nc *nats.Conn
@@ -90,7 +97,56 @@ func dialURL(t Target, options []nats.Option) (*nats.Conn, error) {
 		}
 	}
 	return nil, domain.Refuse("nats-unreachable", "cannot connect to NATS at "+redacted(t.URL), err.Error(),
-		"check NATS_URL, NATS_CREDS and NATS_CONTEXT")
+		"check NATS_URL, NATS_CREDS and NATS_CA (the ca.pem that rollcall auth init made), or NATS_CONTEXT")
+}
+
+// readable refuses files that open NATS and cannot be used: that is no matter
+// of the network.
+func (t Target) readable() error {
+	for _, f := range []struct{ path, is, set string }{
+		{t.Creds, "credentials", "NATS_CREDS"},
+		{t.NKey, "nkey", ""},
+		{t.CA, "certificates of the authority", "NATS_CA"},
+		{t.Cert, "certificate", ""},
+		{t.Key, "key of the certificate", ""},
+	} {
+		if f.path == "" {
+			continue
+		}
+		data, err := os.ReadFile(f.path)
+		why := ""
+		switch failed, ok := errors.AsType[*fs.PathError](err); {
+		case ok:
+			why = failed.Err.Error()
+		case err != nil:
+			why = err.Error()
+		case f.path == t.Creds && !isCreds(data):
+			why = "it holds no credentials of NATS: a JWT and a key"
+		case f.path == t.CA && !x509.NewCertPool().AppendCertsFromPEM(data):
+			why = "it holds no certificate in PEM"
+		default:
+			continue
+		}
+		try := "name a file that can be read in the NATS context"
+		if f.set != "" {
+			try = "name a file that can be read, with " + f.set + " or in the NATS context"
+		}
+		return domain.Refuse("credentials-unreadable", "the "+f.is+" in "+quote(f.path)+" cannot be used", why, try)
+	}
+	return nil
+}
+
+func isCreds(data []byte) bool {
+	token, err := nkeys.ParseDecoratedJWT(data)
+	if err != nil || token == "" {
+		return false
+	}
+	key, err := nkeys.ParseDecoratedUserNKey(data)
+	if err != nil {
+		return false
+	}
+	key.Wipe()
+	return true
 }
 
 func (t Target) credentials(options []nats.Option) ([]nats.Option, error) {

@@ -246,7 +246,7 @@ func TestDialRefusals(t *testing.T) {
 	if s := r.Error(); len(s) == 0 || contains(s, "secret") {
 		t.Errorf("the refusal tells the password: %s", s)
 	}
-	refused(t, errOf(api.Dial(api.Target{URL: "nats://127.0.0.1:1", NKey: dir + "/none"}, "test")), "nats-unreachable")
+	refused(t, errOf(api.Dial(api.Target{URL: "nats://127.0.0.1:1", NKey: dir + "/none"}, "test")), "credentials-unreadable")
 	w := newWorld(t)
 	if err := nodefile.Write(dir, nodefile.Info{PID: 1, URL: w.nats.URL, Token: "wrong"}); err != nil {
 		t.Fatal(err)
