@@ -64,6 +64,7 @@ func CheckAll(logs []Log, record []Request) []Finding {
 		known[l.Conversation] = true
 		found = append(found, Check(l, record)...)
 	}
+	found = append(found, claims(logs)...)
 	for i, r := range record {
 		if !known[r.Conversation] {
 			found = append(found, Finding{
