@@ -89,9 +89,10 @@ const readyTimeout = 2 * time.Minute
 // refusing on a small disk what is never filled; a full disk fails by itself.
 const maxStore = 1 << 40
 
-// Start locks the directory, cuts damage out of its streams (package scrub),
-// starts a server in it and waits until it accepts connections. A directory in
-// use, or a port that would be open to strangers, is a *domain.Refusal.
+// Start locks the directory, cuts damage out of its streams or, in a cluster,
+// puts the damaged ones aside to be fetched anew (package scrub), starts a
+// server in it and waits until it accepts connections. A directory in use, or a
+// port that would be open to strangers, is a *domain.Refusal.
 func Start(cfg Config) (*Server, error) {
 	if err := cfg.closed(); err != nil {
 		return nil, err
@@ -100,15 +101,9 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := scrub.Streams(StreamsDir(cfg.Dir), DamagedDir(cfg.Dir))
-	if err != nil {
+	if err := scrubbed(cfg); err != nil {
 		_ = lock.Release()
-		return nil, unusable(cfg.Dir, err)
-	}
-	for _, d := range found {
-		if cfg.Log != nil {
-			cfg.Log.Error("a damaged part of the storage was cut out; what it held is gone", "damage", d.String(), "kept", d.Kept)
-		}
+		return nil, err
 	}
 	s, err := start(cfg)
 	if err != nil {

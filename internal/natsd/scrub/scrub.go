@@ -9,7 +9,7 @@
 // damaged, keeps the damaged block beside, and tells what is gone. What was cut
 // out is a gap to those who read the stream, and they notice gaps.
 //
-// Read next: record.go.
+// Read next: record.go; replica.go for servers of a cluster.
 package scrub
 
 import (
@@ -43,7 +43,10 @@ type Damage struct {
 	// Torn is set at the end of a stream's last block: it may be a message that
 	// was being written when the power went, and that nobody was told is stored.
 	Torn bool `json:"torn,omitempty"`
-	// Kept is the damaged block's copy.
+	// Fetched is set when nothing was cut out: all messages of the stream were
+	// put aside, to be fetched from the other servers (see Replicas).
+	Fetched bool `json:"fetched,omitempty"`
+	// Kept is the damaged block's copy; with Fetched, the directory of all blocks.
 	Kept string `json:"kept"`
 }
 
@@ -67,6 +70,27 @@ func (d Damage) String() string {
 // account of what is wrong with them. It must hold the lock of the data
 // directory. A directory that is not there is an empty one.
 func Streams(root, aside string) ([]Damage, error) {
+	damaged, err := look(root)
+	if err != nil {
+		return nil, err
+	}
+	return mend(damaged, aside)
+}
+
+func mend(damaged []*block, aside string) ([]Damage, error) {
+	var all []Damage
+	for _, b := range damaged {
+		found, err := b.mend(aside)
+		all = append(all, found...)
+		if err != nil {
+			return all, fmt.Errorf("mend %s: %w", b.path, err)
+		}
+	}
+	return all, nil
+}
+
+// look finds the damaged blocks of every stream below root, and changes nothing.
+func look(root string) ([]*block, error) {
 	dirs, err := below(root, "streams", "msgs")
 	if err != nil {
 		return nil, fmt.Errorf("look through the streams: %w", err)
@@ -100,15 +124,7 @@ func Streams(root, aside string) ([]Damage, error) {
 	if len(damaged) > 0 && readable == 0 {
 		return nil, fmt.Errorf("%s: %w", root, ErrForeign)
 	}
-	var all []Damage
-	for _, b := range damaged {
-		found, err := b.mend(aside)
-		all = append(all, found...)
-		if err != nil {
-			return all, fmt.Errorf("mend %s: %w", b.path, err)
-		}
-	}
-	return all, nil
+	return damaged, nil
 }
 
 // ErrForeign: nothing at all can be read. That is no damage to be cut out: it
