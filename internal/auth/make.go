@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nkeys"
@@ -68,6 +69,9 @@ type Folder struct {
 // there whole or not at all.
 func Init(dir string, plan Plan, now time.Time) (*Made, error) {
 	if err := plan.check(); err != nil {
+		return nil, err
+	}
+	if err := ofTenants(plan.Auditors, plan.Tenants); err != nil {
 		return nil, err
 	}
 	if err := vacant(dir); err != nil {
@@ -163,6 +167,9 @@ func Add(dir string, tenants []string, auditors []Auditor) (*Made, error) {
 			in.Tenants = append(in.Tenants, t)
 		}
 	}
+	if err := ofTenants(auditors, in.Tenants); err != nil {
+		return nil, err
+	}
 	for _, a := range auditors {
 		i := slices.IndexFunc(in.Auditors, func(b Auditor) bool { return b.Name == a.Name })
 		switch {
@@ -177,6 +184,17 @@ func Add(dir string, tenants []string, auditors []Auditor) (*Made, error) {
 		return nil, unusable(dir, err)
 	}
 	return made, nil
+}
+
+// ofTenants refuses an auditor of a tenant that the installation does not have.
+func ofTenants(auditors []Auditor, tenants []string) error {
+	for _, a := range auditors {
+		if a.Tenant != "" && !slices.Contains(tenants, a.Tenant) {
+			return domain.Refuse("tenant-unknown", "auditor "+a.Name+" cannot read the log of tenant "+a.Tenant, "the tenants of the installation are "+strings.Join(tenants, ", "),
+				"name one of them, or add this one with --tenant "+a.Tenant)
+		}
+	}
+	return nil
 }
 
 func whose(tenant string) string {

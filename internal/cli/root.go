@@ -42,7 +42,7 @@ team goes on after a crash, and anybody can check what it did.`,
 	}
 	addSettings(root)
 	p := root.PersistentFlags()
-	p.StringVar(&s.flags.tenant, "tenant", "main", "tenant")
+	p.StringVar(&s.flags.tenant, "tenant", "main", "tenant; not needed with credentials of a tenant's clients")
 	p.BoolVar(&s.flags.json, "json", false, "print JSON: one document, or a line each where it follows")
 	p.DurationVar(&s.flags.timeout, "timeout", 0, "give up after this time (exit 124); a running team goes on")
 	p.StringVar(&s.flags.progress, "progress", "auto", "progress on stderr: auto, tty, plain, json or quiet")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rollcall-dev/rollcall/internal/auth"
 	"github.com/rollcall-dev/rollcall/internal/config"
 )
 
@@ -58,6 +59,12 @@ func (s *session) settings(c *cobra.Command) error {
 	s.cfg, err = config.Load(config.Sources{Flags: given, Env: s.Env, Dir: s.Dir, Home: home})
 	if err != nil {
 		return err
+	}
+	// Who may speak for one tenant only need not name it.
+	if f := c.Root().PersistentFlags().Lookup("tenant"); s.cfg.NATS.Set() && !f.Changed {
+		if tenant, ok := auth.ClientOf(s.cfg.NATS.Creds); ok {
+			s.flags.tenant = tenant
+		}
 	}
 	if s.flags.progress != quiet {
 		for _, w := range s.cfg.Warnings {
