@@ -20,11 +20,40 @@ func content(b []byte) (raw []byte, whole bool) {
 	if at < len(packedMark) || len(b) < at+sumBytes {
 		return b, true
 	}
+	if raw, ok := writtenBehind(b, at); ok {
+		return raw, false
+	}
 	size, n := binary.Uvarint(b[len(packedMark):at])
 	marked := bytes.HasPrefix(b, packedMark) && n == at-len(packedMark) && bytes.HasPrefix(b[at:], s2Magic)
 	raw, whole = unpack(make([]byte, 0, min(size+sumBytes, maxContent)), b[min(at+len(s2Magic), len(b)-sumBytes):len(b)-sumBytes])
 	whole = whole && marked
 	return append(raw, b[len(b)-sumBytes:]...), whole
+}
+
+// writtenBehind unpacks a block that the server packed while it was still
+// writing to it: it went on where the content ended before it was packed. So the
+// packed content is followed by zeros up to its size, and then by plain records.
+// nats-server 2.15.3 does that to a replica that was killed; it cannot read the
+// block any more (docs/storage.md). Nothing is lost.
+func writtenBehind(b []byte, at int) (raw []byte, ok bool) {
+	size, n := binary.Uvarint(b[len(packedMark):at])
+	if !bytes.HasPrefix(b, packedMark) || n <= 0 || !bytes.HasPrefix(b[at:], s2Magic) ||
+		size > maxContent || size < sumBytes || int(size) >= len(b) {
+		return nil, false
+	}
+	end, want := at+len(s2Magic), int(size)-sumBytes
+	for len(raw) < want && end < len(b) {
+		data, n, sound := chunk(b[end:])
+		if !sound {
+			return nil, false
+		}
+		raw, end = append(raw, data...), end+n
+	}
+	hole := end + sumBytes
+	if len(raw) != want || hole > int(size) || len(bytes.Trim(b[hole:size], "\x00")) > 0 {
+		return nil, false
+	}
+	return append(append(raw, b[end:hole]...), b[size:]...), true
 }
 
 // packedMark begins a compressed block, s2Magic an S2 stream.

@@ -3,6 +3,7 @@ package scrub_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -389,4 +391,42 @@ func TestReplicaWithoutItsLog(t *testing.T) {
 	c.start(1)
 	c.whole(1)
 	c.end()
+}
+
+// A block that was packed while it was written to is read whole: this is what
+// nats-server 2.15.3 makes of one when a replica was killed and writes again.
+func TestPackedWhileWritten(t *testing.T) {
+	t.Parallel()
+	const n, before = 60, 40
+	dir := filled(t, n, 300, jetstream.NoCompression, false)
+	path := blockFile(dir, 1)
+	spoil(t, path, func(b []byte) []byte {
+		size := 0
+		for range before {
+			size += int(binary.LittleEndian.Uint32(b[size:]) &^ (1 << 31))
+		}
+		var packed bytes.Buffer
+		w := s2.NewWriter(&packed)
+		if _, err := w.Write(b[:size-8]); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		is := append(binary.AppendUvarint([]byte("cmp\x01"), uint64(size)), packed.Bytes()...) //nolint:gosec // small
+		is = append(is, b[size-8:size]...)
+		if len(is) > size {
+			t.Fatalf("packed it is longer: %d > %d", len(is), size)
+		}
+		is = append(is, make([]byte, size-len(is))...)
+		return append(is, b[size:]...)
+	})
+	found, last := held(t, dir)
+	if len(found) != n || last != n {
+		t.Errorf("%d of %d messages are left", len(found), n)
+	}
+	damage, err := scrub.Known(natsd.DamagedDir(dir))
+	if err != nil || len(damage) != 1 || damage[0].Bytes != 0 {
+		t.Errorf("told: %v, %v", damage, err)
+	}
 }
