@@ -2,8 +2,10 @@ package eventstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -26,17 +28,39 @@ func (j *JetStream) Current(ctx context.Context) error {
 	}
 }
 
+// Led fails when nobody leads the log: then a replica tells of the stream in
+// the leader's place, and what it has may be old.
+func (j *JetStream) Led(ctx context.Context) error {
+	if !j.replicated {
+		return nil
+	}
+	s, err := j.js.Stream(ctx, StreamEvents)
+	if err == nil && !led(s.CachedInfo().Cluster) {
+		err = errLeaderless
+	}
+	if err != nil {
+		return fmt.Errorf("who leads the log: %w", err)
+	}
+	return nil
+}
+
+// errLeaderless is what a publish would come to.
+var errLeaderless = fmt.Errorf("the stream has no leader: %w", nats.ErrNoResponders)
+
+func led(c *jetstream.ClusterInfo) bool { return c == nil || c.Leader != "" }
+
 // heard reports whether a leader heard from so many replicas within a time that
-// with itself they are most.
+// with itself they are most. A replica without a leader answers too, and neither
+// knows when it last heard from others: they are active at 0.
 func heard(c *jetstream.ClusterInfo, within time.Duration) bool {
 	if c == nil {
 		return true
 	}
 	n := 1
 	for _, r := range c.Replicas {
-		if !r.Offline && r.Active < within {
+		if !r.Offline && r.Active > 0 && r.Active < within {
 			n++
 		}
 	}
-	return 2*n > len(c.Replicas)+1
+	return led(c) && 2*n > len(c.Replicas)+1
 }

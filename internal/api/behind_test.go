@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
 )
@@ -14,8 +16,10 @@ import (
 // believes it leads.
 type cutOff struct {
 	eventstore.Store
-	last, current error
+	led, last, current error
 }
+
+func (c *cutOff) Led(context.Context) error { return c.led }
 
 func (c *cutOff) LastSeq(ctx context.Context) (uint64, error) {
 	if c.last != nil {
@@ -31,7 +35,8 @@ func (c *cutOff) Current(context.Context) error { return c.current }
 func TestWhatCannotBeReadIsNotSaidToBeMissing(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]*cutOff{
-		"no leader":         {last: context.DeadlineExceeded, current: context.DeadlineExceeded},
+		"no leader":         {led: nats.ErrNoResponders, current: context.DeadlineExceeded},
+		"no answer":         {last: context.DeadlineExceeded, current: context.DeadlineExceeded},
 		"a leader cut off":  {current: context.DeadlineExceeded},
 		"all that is there": {},
 	} {
@@ -60,7 +65,7 @@ func TestWhatCannotBeReadIsNotSaidToBeMissing(t *testing.T) {
 				t.Errorf("what is known is refused: %+v", refused)
 			}
 			list, refused := w.ask("ls", `{}`)
-			if refused != nil || list["behind"] != nil != (store.last != nil) || len(list["conversations"].([]any)) != 1 {
+			if refused != nil || list["behind"] != nil != (store.led != nil || store.last != nil) || len(list["conversations"].([]any)) != 1 {
 				t.Errorf("ls: %v, %+v; of %s", list, refused, known)
 			}
 		})
