@@ -29,6 +29,9 @@ const (
 	codeInflightMsgID   = 10158
 	codeConsumerOverlap = 10100
 	codeConsumerExists  = 10148
+	// codeConsumerFailed is for what has no code of its own: one that was closed
+	// while it was made, because another took its place.
+	codeConsumerFailed = 10012
 	codeConsumerInUse   = 10105
 )
 

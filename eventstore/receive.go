@@ -28,7 +28,7 @@ func (j *JetStream) Receive(ctx context.Context, l Lease) (Receiver, error) {
 			err = nats.ErrTimeout
 		}
 		// Another owner's consumer came in between: look again who is newer.
-		between := hasCode(err, codeConsumerOverlap, codeConsumerExists, codeConsumerInUse)
+		between := hasCode(err, codeConsumerOverlap, codeConsumerExists, codeConsumerInUse, codeConsumerFailed)
 		if !between && !passing(err) || wait.sleep(ctx) != nil {
 			return nil, fmt.Errorf("receive partition %d at epoch %d: %w", l.Partition, l.Epoch, err)
 		}
