@@ -32,7 +32,7 @@ const (
 	// codeConsumerFailed is for what has no code of its own: one that was closed
 	// while it was made, because another took its place.
 	codeConsumerFailed = 10012
-	codeConsumerInUse   = 10105
+	codeConsumerInUse  = 10105
 )
 
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
