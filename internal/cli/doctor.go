@@ -127,6 +127,10 @@ func (s *session) checkDamage(context.Context) []api.Check {
 	case len(all) > 0:
 		c.Level, c.Found = api.Fail, fmt.Sprintf("%s cut out of the storage; the newest: %s", count(len(all), "damaged place"), all[len(all)-1])
 		c.Fix = "rollcall verify says what is missing; restore a backup; when all is dealt with, move " + dir + " away"
+		if !slices.ContainsFunc(all, scrub.Damage.Lost) {
+			c.Level, c.Found = api.Warn, fmt.Sprintf("%s found, and nothing is lost by it; the newest: %s", count(len(all), "damaged place"), all[len(all)-1])
+			c.Fix = "look after the disk; when rollcall verify is content, move " + dir + " away"
+		}
 	}
 	return []api.Check{c}
 }

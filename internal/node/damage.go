@@ -80,7 +80,10 @@ func (d *doctor) log(ctx context.Context, concerns func(domain.Key) bool) api.Ch
 	fail := func(found, fix string) api.Check {
 		return api.Check{Name: c.Name, Level: api.Fail, Found: found, Fix: fix}
 	}
-	const restore = "rollcall verify says what each lacks; restore the data directory from a backup, and keep the damaged one"
+	restore := "rollcall verify says what each lacks; restore the data directory from a backup, and keep the damaged one"
+	if d.footing == inCluster {
+		restore = "rollcall verify on each server says what each lacks; where another server has it all, stop this node, move its data directory away and keep it, and start it again while the others run: it copies everything from them (one server at a time; docs/cluster.md); where none has, restore a backup"
+	}
 	// The views first: what is committed meanwhile must not look lost.
 	known, err := d.views.Tails(ctx)
 	if err != nil {

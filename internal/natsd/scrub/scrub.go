@@ -50,6 +50,9 @@ type Damage struct {
 	Kept string `json:"kept"`
 }
 
+// Lost reports whether something is gone by it.
+func (d Damage) Lost() bool { return d.Bytes > 0 && !d.Fetched }
+
 func (d Damage) String() string {
 	where := fmt.Sprintf("after message %d", d.After)
 	if d.Before > 0 {
