@@ -28,14 +28,15 @@ func (j *JetStream) Current(ctx context.Context) error {
 	}
 }
 
-// Led fails when nobody leads the log: then a replica tells of the stream in
-// the leader's place, and what it has may be old.
+// Led fails when nobody leads the log, or who does has not heard from most
+// replicas for long: what is read then may be old. A replica without a leader
+// tells of the stream in its place.
 func (j *JetStream) Led(ctx context.Context) error {
 	if !j.replicated {
 		return nil
 	}
 	s, err := j.js.Stream(ctx, StreamEvents)
-	if err == nil && !led(s.CachedInfo().Cluster) {
+	if err == nil && !heard(s.CachedInfo().Cluster, silentFor) {
 		err = errLeaderless
 	}
 	if err != nil {
@@ -44,10 +45,11 @@ func (j *JetStream) Led(ctx context.Context) error {
 	return nil
 }
 
-// errLeaderless is what a publish would come to.
-var errLeaderless = fmt.Errorf("the stream has no leader: %w", nats.ErrNoResponders)
+// silentFor is several of the heartbeats that replicas answer once a second.
+const silentFor = 5 * time.Second
 
-func led(c *jetstream.ClusterInfo) bool { return c == nil || c.Leader != "" }
+// errLeaderless is what a publish would come to.
+var errLeaderless = fmt.Errorf("the log has no leader that most replicas know: %w", nats.ErrNoResponders)
 
 // heard reports whether a leader heard from so many replicas within a time that
 // with itself they are most. A replica without a leader answers too, and neither
@@ -62,5 +64,13 @@ func heard(c *jetstream.ClusterInfo, within time.Duration) bool {
 			n++
 		}
 	}
-	return led(c) && 2*n > len(c.Replicas)+1
+	return c.Leader != "" && 2*n > len(c.Replicas)+1
+}
+
+// Led asks the store that is guarded, if it knows.
+func (g *guarded) Led(ctx context.Context) error {
+	if l, ok := g.Store.(interface{ Led(context.Context) error }); ok {
+		return l.Led(ctx)
+	}
+	return nil
 }

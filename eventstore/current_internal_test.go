@@ -1,6 +1,8 @@
 package eventstore
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -31,5 +33,17 @@ func TestWhoIsHeard(t *testing.T) {
 		if got := heard(test.cluster, within); got != test.heard {
 			t.Errorf("%s: heard is %v", name, got)
 		}
+	}
+}
+
+type leaderless struct{ Store }
+
+func (leaderless) Led(context.Context) error { return errLeaderless }
+
+// The guarded store, which nodes use, passes it on.
+func TestAGuardedLogIsAskedWhoLeads(t *testing.T) {
+	l, ok := Guard(leaderless{}, nil, nil).(interface{ Led(context.Context) error })
+	if !ok || !errors.Is(l.Led(t.Context()), errLeaderless) {
+		t.Error("nobody hears that the log has no leader")
 	}
 }
