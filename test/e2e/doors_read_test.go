@@ -50,6 +50,7 @@ var overheard = []string{
 // Nobody hears another tenant, the log, or the nodes, whatever he subscribes
 // to; inboxes are those of his own account.
 func TestNobodyOutsideListens(t *testing.T) {
+	t.Parallel()
 	c := newCastle(t)
 	secret := "the secret of the other tenant"
 	for _, role := range []string{"client-main", "auditor-alice", "auditor-bob"} {
@@ -111,6 +112,7 @@ func (c *castle) say(t *testing.T, key domain.Key, text string) {
 // A client cannot ask for what is another tenant's: not by its id, its name,
 // the hash of its files, nor under a subject that is not its own.
 func TestNobodyOutsideReads(t *testing.T) {
+	t.Parallel()
 	c := newCastle(t)
 	file := []byte("a file of the other tenant")
 	sum := sha256.Sum256(file)
@@ -218,6 +220,7 @@ func shortly(t *testing.T) context.Context {
 
 // An auditor reads what is his to read, and nothing beside it.
 func TestAuditorsReadTheirPart(t *testing.T) {
+	t.Parallel()
 	c := newCastle(t)
 	for role, want := range map[string][]string{"alice": {"main", "other"}, "bob": {"main"}} {
 		t.Run(role, func(t *testing.T) {

@@ -225,6 +225,7 @@ func (c *castle) try(i *intruder, a attempt) {
 // Whatever a client or an auditor publishes, the log, the buckets, the streams
 // and the consumers are afterwards what they were.
 func TestNobodyOutsideWrites(t *testing.T) {
+	t.Parallel()
 	c := newCastle(t)
 	before := c.inventory()
 	for _, role := range []string{"client-main", "auditor-alice", "auditor-bob"} {

@@ -183,6 +183,7 @@ func (f *folders) shared(c *api.Client, nodes int) {
 // killed, another stopped in good order and both come back, and a node without a
 // server helps.
 func TestClusterByFolders(t *testing.T) {
+	t.Parallel()
 	f := newFolders(t, script(t, `rules: [{text: 'bound', delay_ms: 1500}]`))
 	for _, name := range []string{"a", "b", "c"} {
 		f.up(name, name)

@@ -53,6 +53,7 @@ func (d desk) says(want string, args ...string) string {
 // A NATS somewhere is made ready by hand: first it is said what would change,
 // then it changes, and then there is nothing to change.
 func TestNodeInit(t *testing.T) {
+	t.Parallel()
 	server := natsdtest.Start(t)
 	d := newDesk(t, server)
 	if out, exit := d.run("up", "--join", server.URL); exit != 5 || !strings.Contains(out, "[installation-missing]") || !strings.Contains(out, "rollcall node init") {
@@ -114,6 +115,7 @@ func TestNodeInit(t *testing.T) {
 
 // On a cluster three copies are made, also of what was there as one.
 func TestNodeInitOnACluster(t *testing.T) {
+	t.Parallel()
 	servers := natsdtest.Cluster(t, 3)
 	d := newDesk(t, servers[0])
 	d.says("ROLLCALL_EVENTS: make it, one copy", "node", "init", "--replicas", "1")

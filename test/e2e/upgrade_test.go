@@ -142,6 +142,7 @@ type upgrade struct {
 // the new version is killed meanwhile. No old node decides on what a new one
 // wrote; what came in waits, and in the end everything is answered once.
 func TestOldAndNewTogether(t *testing.T) {
+	t.Parallel()
 	t.Run("versions-together", func(t *testing.T) {
 		old, next := os.Args[0], buildNext(t)
 		models := got(scripted.Config{Script: script(t, pingScript), Record: filepath.Join(t.TempDir(), "calls.jsonl")}.Start()).must(t)
