@@ -137,6 +137,14 @@ func (c *trio) publish(js jetstream.JetStream, n int) {
 	}
 }
 
+// soak ends what takes long where nobody asked for it.
+func soak(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ROLLCALL_SOAK") == "" {
+		t.Skip("ROLLCALL_SOAK is not set")
+	}
+}
+
 func said(subject string, h nats.Header, data []byte) string {
 	return fmt.Sprintf("%s %s %s", subject, h.Get("N"), data)
 }
@@ -305,6 +313,7 @@ func (c *trio) end() {
 // Servers whose copies were put aside do not make an empty stream of it while
 // those that have it are away, and follow them when they come.
 func TestEmptyReplicasDoNotOutvote(t *testing.T) {
+	soak(t)
 	t.Parallel()
 	c := filledTrio(t)
 	c.hurt(0, 2)
@@ -382,6 +391,9 @@ func TestReplicaWithoutItsLog(t *testing.T) {
 	}
 	if now, err := os.ReadFile(blockFile(c.dirs[1], 2)); err != nil || !bytes.Equal(now, damaged) {
 		t.Error("the block was touched", err)
+	}
+	if os.Getenv("ROLLCALL_SOAK") == "" {
+		return
 	}
 	// What the refusal tells to do.
 	c.start(0, 2)
