@@ -22,11 +22,11 @@ build: ## the rollcall binary, into bin/
 .PHONY: test
 test: ## the whole suite, with the race detector where a C compiler is found
 	@echo 'go test $(RACE) ./...$(if $(RACE),,  (no C compiler found: without the race detector))'
-	@$(if $(RACE),CGO_ENABLED=1 )go test $(RACE) -timeout 15m ./...
+	@$(if $(RACE),CGO_ENABLED=1 )go test $(RACE) -timeout 25m ./...
 
 .PHONY: race
 race: ## the whole suite, and fail where the race detector cannot run
-	CGO_ENABLED=1 go test -race -timeout 15m ./...
+	CGO_ENABLED=1 go test -race -timeout 25m ./...
 
 .PHONY: cases
 cases: ## run the acceptance cases of test/cases.txt and say where each is proved
