@@ -70,6 +70,9 @@ func sources(all []*jetstream.StreamSource) string {
 // differences are the settings that are not as wanted.
 func differences(want, have jetstream.StreamConfig, which func(setting) bool) []Change {
 	var all []Change
+	copied := want
+	copied.Replicas = max(want.Replicas, have.Replicas)
+	want.Compression = compression(copied)
 	for _, s := range settings {
 		if w, h := fmt.Sprint(s.of(want)), fmt.Sprint(s.of(have)); w != h && which(s) {
 			all = append(all, Change{Stream: want.Name, Setting: s.name, From: h, To: w})

@@ -61,6 +61,7 @@ func provisionStream(ctx context.Context, js jetstream.JetStream, want jetstream
 		return nil
 	}
 	want.Replicas = max(want.Replicas, have.Replicas)
+	want.Compression = compression(want)
 	want.FirstSeq, want.Placement = have.FirstSeq, have.Placement
 	// What others noted stays.
 	metadata := maps.Clone(have.Metadata)

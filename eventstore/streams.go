@@ -106,11 +106,7 @@ func Streams(cfg Config) []jetstream.StreamConfig {
 		s.MaxMsgsPerSubject = cmp.Or(s.MaxMsgsPerSubject, -1)
 		s.MaxMsgSize = cmp.Or(s.MaxMsgSize, -1)
 		s.Duplicates = cmp.Or(s.Duplicates, 2*time.Minute)
-		// Not the inbox: it is nearly always empty, and the server packs a block
-		// anew, as a file of its own, whenever the last message of one goes.
-		if s.Name == StreamEvents || s.Name == StreamDead {
-			s.Compression = jetstream.S2Compression
-		}
+		s.Compression = compression(*s)
 		s.Metadata = map[string]string{
 			metaProvision:  strconv.Itoa(provision),
 			metaNeeds:      strconv.Itoa(provisionNeeds),
@@ -118,6 +114,17 @@ func Streams(cfg Config) []jetstream.StreamConfig {
 		}
 	}
 	return all
+}
+
+// compression of a stream. Not the inbox: it is nearly always empty, and the
+// server packs a block anew, as a file of its own, whenever the last message of
+// one goes. And nothing that has copies: a server that comes back may pack a
+// block while it writes to it, and ends when it reads there (ADR 16).
+func compression(s jetstream.StreamConfig) jetstream.StoreCompression {
+	if s.Replicas == 1 && (s.Name == StreamEvents || s.Name == StreamDead) {
+		return jetstream.S2Compression
+	}
+	return jetstream.NoCompression
 }
 
 func objectStore(bucket, description string) jetstream.StreamConfig {

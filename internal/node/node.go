@@ -93,8 +93,10 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	if err := n.nameIsFree(ctx, log, place(set.Data)); err != nil {
-		return err
+	if !g.alone { // a data directory may be copied, and moved, with all that is in it
+		if err := n.nameIsFree(ctx, log, place(set.Data)); err != nil {
+			return err
+		}
 	}
 	db, err := n.follow(ctx, set.Data, log)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // unsettled tests do not end with settle, for the reason given.
 var unsettled = map[string]string{
 	"TestANodeAloneIsClosed": "nobody gets in: there is no conversation",
-	"TestAnchor":           "3,000 of its runs hang for ever; the checker judges its log",
-	"TestInputHuge":        "another server answers than the one with the record",
-	"TestInputLongLog":     "its log is written by hand: no server answered",
-	"TestScriptWithErrors": "no node ever runs",
+	"TestAnchor":             "3,000 of its runs hang for ever; the checker judges its log",
+	"TestInputHuge":          "another server answers than the one with the record",
+	"TestInputLongLog":       "its log is written by hand: no server answered",
+	"TestScriptWithErrors":   "no node ever runs",
 }
 
 // replay-equals holds for every story here: a test that makes an installation
