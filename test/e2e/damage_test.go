@@ -372,7 +372,7 @@ func newerDirectory(t *testing.T, w *worn) {
 	cfg := s.CachedInfo().Config
 	ours := cfg.Metadata["rollcall.provision"]
 	stamp := func(provision string) {
-		cfg.Metadata["rollcall.provision"] = provision
+		cfg.Metadata["rollcall.provision"], cfg.Metadata["rollcall.needs"] = provision, provision
 		if _, err := js.UpdateStream(p.ctx(), cfg); err != nil {
 			t.Fatal(err)
 		}
