@@ -40,7 +40,7 @@ func newOffices(t *testing.T) *offices {
 	}
 	o := &offices{t: t}
 	o.made, err = auth.Init(dir, auth.Plan{
-		Servers: []auth.Server{server}, Tenants: []string{"main"},
+		Servers: []auth.Server{server}, Tenants: []string{"main", "acme"},
 		Auditors: []auth.Auditor{{Name: "alice"}, {Name: "bob", Tenant: "acme"}},
 	}, time.Now())
 	if err != nil {
