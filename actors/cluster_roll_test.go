@@ -214,6 +214,7 @@ func longHistory(t *testing.T) {
 	}
 	const every, turn = 200, 20
 	gate := make(chan struct{})
+	settleLetters(t)
 	c := &cluster{world: &world{t: t, disk: memory.New(), answers: map[string]chan *rollcallv1.Answer{}, brain: &brain{
 		think: func(ctx context.Context, _ model.Caller, r request) (model.Reply, error) {
 			if r.has("take your time") {

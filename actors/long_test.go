@@ -45,6 +45,7 @@ func TestInputLongConversation(t *testing.T) {
 	const every, turn = 200, 20 // commits between snapshots, and of one turn at most
 	synctest.Test(t, func(t *testing.T) {
 		// Most of its log was made without a model: nobody judges it at the end.
+		settleLetters(t)
 		w := &world{t: t, disk: memory.New(), answers: map[string]chan *rollcallv1.Answer{}, brain: &brain{
 			think: func(context.Context, model.Caller, request) (model.Reply, error) { return say("well"), nil },
 		}}

@@ -161,7 +161,17 @@ type world struct {
 	warm int
 }
 
+// settleLetters lets what counts dead letters end, which it does after a second:
+// a bubble must not end before its goroutines. It is for the first clean-up, the
+// last to run. In real time nobody waits for it; a bubble's begins with 2000.
+func settleLetters(t *testing.T) {
+	if time.Now().Year() == 2000 {
+		t.Cleanup(func() { <-time.After(2 * time.Second) })
+	}
+}
+
 func newWorld(t *testing.T, think func(context.Context, model.Caller, request) (model.Reply, error)) *world {
+	settleLetters(t)
 	w := &world{t: t, disk: memory.New(), brain: &brain{think: think}, answers: map[string]chan *rollcallv1.Answer{}}
 	t.Cleanup(w.disk.Close)
 	t.Cleanup(w.judge)
