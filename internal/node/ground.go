@@ -89,12 +89,16 @@ func (n *Node) join(ctx context.Context, cfg Config, at nodefile.Info) (ground, 
 	return g, eventstore.Ready(ctx, nc, g.store)
 }
 
+// starting are the refusals of a cluster whose servers are not all there yet, or
+// have not looked at their accounts.
+var starting = []string{"nats-unreachable", "installation-missing", "jetstream-unavailable", "jetstream-missing", "replicas-too-many"}
+
 // joinLater waits for the cluster, which may be starting too.
 func (n *Node) joinLater(ctx context.Context, cfg Config, at nodefile.Info) (ground, error) {
 	for told, before := false, len(n.undo); ; told = true {
 		g, err := n.join(ctx, cfg, at)
 		refused, ok := errors.AsType[*domain.Refusal](err)
-		if !ok || !slices.Contains([]string{"nats-unreachable", "installation-missing", "jetstream-unavailable"}, refused.Code) || ctx.Err() != nil {
+		if !ok || !slices.Contains(starting, refused.Code) || ctx.Err() != nil {
 			return g, err
 		}
 		if !told {
@@ -154,7 +158,7 @@ func (n *Node) provision(ctx context.Context, nc *nats.Conn, cfg eventstore.Conf
 			}
 		}
 		refused, ok := errors.AsType[*domain.Refusal](err)
-		if !ok || refused.Code != "replicas-too-many" && refused.Code != "jetstream-unavailable" {
+		if !ok || !slices.Contains(starting, refused.Code) {
 			return err
 		}
 		if !told {
