@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -133,7 +134,11 @@ func (n *Node) Quiet() (since time.Time, quiet bool) {
 func (n *Node) Touch() { n.busy() }
 
 // Quarantined lists the conversations that were set aside, with the reason.
-func (n *Node) Quarantined() map[domain.Key]error { return n.quarantine() }
+func (rt *runtime) Quarantined() map[domain.Key]error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return maps.Clone(rt.quarantined)
+}
 
 // SetAside lists the conversations that this node and, as last heard, the
 // others set aside, with the reason.
@@ -145,7 +150,7 @@ func (n *Node) SetAside() map[domain.Key]string {
 			out[domain.Key{Tenant: tenant, Conversation: conversation}] = why
 		}
 	}
-	for key, err := range n.quarantine() {
+	for key, err := range n.Quarantined() {
 		out[key] = err.Error()
 	}
 	return out

@@ -22,8 +22,7 @@ type peers struct {
 	// every is the time between two looks, of a lease's twentieth.
 	every time.Duration
 
-	mu      sync.Mutex
-	leaving bool
+	mu sync.Mutex
 	// news: something of self changed that the others should hear at once.
 	news  bool
 	known *view
@@ -128,10 +127,9 @@ func (p *peers) announce(ctx context.Context) (time.Duration, error) {
 	try, cancel := context.WithTimeout(ctx, announceTimeout)
 	defer cancel()
 	p.mu.Lock()
-	p.self.Leaving = p.leaving
 	info := p.self
 	p.mu.Unlock()
-	for key, err := range p.quarantine() {
+	for key, err := range p.Quarantined() {
 		if info.Quarantined == nil {
 			info.Quarantined = map[string]string{}
 		}
@@ -149,7 +147,7 @@ const announceTimeout = time.Second
 // take it at once.
 func (p *peers) leave(ctx context.Context) {
 	p.mu.Lock()
-	p.leaving = true
+	p.self.Leaving = true
 	p.mu.Unlock()
 	if _, err := p.announce(ctx); err != nil {
 		p.Log.Warn("the other nodes cannot be told that this one leaves", "error", err)
@@ -170,20 +168,17 @@ func (p *peers) gone() {
 func (p *peers) look(c eventstore.Cluster, now time.Time, ttl time.Duration, settled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.Nodes == nil {
-		c.Nodes = map[string]eventstore.NodeInfo{}
-	}
-	p.self.Leaving = p.leaving
 	c.Nodes[p.Node] = p.self
 	understood := understands(c)
 	able := func(node string, partition int) bool {
 		f, marked := p.failed[partition]
 		return understood(node, partition) && !(marked && f.node == node && now.Before(f.until))
 	}
-	v := &view{cluster: c, wanted: place(takers(c), p.Partitions, able), free: map[int]time.Time{}, away: map[int]int{}, settled: settled}
+	nodes := takers(c)
 	if p.Alone {
-		v.wanted = place([]string{p.Node}, p.Partitions, able)
+		nodes = []string{p.Node}
 	}
+	v := &view{cluster: c, wanted: place(nodes, p.Partitions, able), free: map[int]time.Time{}, away: map[int]int{}, settled: settled}
 	for _, q := range p.Partitions {
 		if c.Owners[q].Node == "" {
 			v.free[q] = now
@@ -260,40 +255,36 @@ func takes(c eventstore.Cluster, node string) bool {
 // turn waits until this node should claim the partition, which it held last at
 // the given epoch; false when ctx ended before.
 func (p *peers) turn(ctx context.Context, partition int, last uint64) bool {
-	for {
-		p.mu.Lock()
-		v, changed := p.known, p.changed
-		p.mu.Unlock()
-		if v != nil && ctx.Err() == nil {
-			switch owner := v.cluster.Owners[partition]; {
-			case owner.Node == p.Node && owner.Epoch > last && takes(v.cluster, p.Node):
-				return true // of an earlier life: nobody else can before it lapses
-			case owner.Node == "" && v.settled && v.wanted[partition] == p.Node:
-				return true
-			}
+	return p.await(ctx, func(v *view) bool {
+		switch owner := v.cluster.Owners[partition]; {
+		case owner.Node == p.Node && owner.Epoch > last && takes(v.cluster, p.Node):
+			return true // of an earlier life: nobody else can before it lapses
+		default:
+			return owner.Node == "" && v.settled && v.wanted[partition] == p.Node
 		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-changed:
-		}
-	}
+	})
 }
 
 // settle waits until the node may claim what is meant for it.
 func (p *peers) settle(ctx context.Context) {
+	p.await(ctx, func(v *view) bool { return v.settled })
+}
+
+// await waits for a look that is as it must be; false when ctx ended before.
+func (p *peers) await(ctx context.Context, ok func(*view) bool) bool {
 	for ctx.Err() == nil {
 		p.mu.Lock()
-		settled, changed := p.known != nil && p.known.settled, p.changed
+		v, changed := p.known, p.changed
 		p.mu.Unlock()
-		if settled {
-			return
+		if v != nil && ok(v) {
+			return true
 		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
 		}
 	}
+	return false
 }
 
 // next waits for the next look.
@@ -340,10 +331,4 @@ func (p *peers) cluster() eventstore.Cluster {
 	}
 	c := p.known.cluster
 	return eventstore.Cluster{Nodes: maps.Clone(c.Nodes), Owners: maps.Clone(c.Owners), Drained: maps.Clone(c.Drained)}
-}
-
-func (rt *runtime) quarantine() map[domain.Key]error {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	return maps.Clone(rt.quarantined)
 }
