@@ -37,20 +37,7 @@ func join(t *testing.T, server *natsd.Server, dir, modelURL string) (n *node.Nod
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := false
-	stop = func() {
-		if closed {
-			return
-		}
-		closed = true
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := n.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	}
-	t.Cleanup(stop)
-	return n, stop
+	return n, closing(t, n)
 }
 
 // shares polls node ls until the nodes that are up hold what ok wants.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,20 +46,20 @@ func start(t *testing.T, dir, modelURL string) (n *node.Node, stop func()) {
 	if err := nodefile.Write(dir, at); err != nil {
 		t.Fatal(err)
 	}
-	closed := false
-	stop = func() {
-		if closed {
-			return
-		}
-		closed = true
+	return n, closing(t, n)
+}
+
+// closing closes a node with the test, or when it is called.
+func closing(t *testing.T, n *node.Node) (stop func()) {
+	stop = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := n.Close(ctx); err != nil {
 			t.Error(err)
 		}
-	}
+	})
 	t.Cleanup(stop)
-	return n, stop
+	return stop
 }
 
 // serve is a model server for the test.
