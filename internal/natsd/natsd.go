@@ -156,6 +156,7 @@ func options(cfg Config) *server.Options {
 		ClientAdvertise:   cfg.Advertise,
 		DontListen:        cfg.Port == 0,
 		Authorization:     cfg.Token,
+		AuthTimeout:       handshake + 1,
 		JetStream:         true,
 		StoreDir:          cfg.Dir,
 		JetStreamMaxStore: maxStore,

@@ -61,8 +61,9 @@ func loopback(host string) bool {
 	return host == "" || host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// handshake is how many seconds a TLS handshake may take on a busy machine;
-// the server's own default of two would keep its routes apart.
+// handshake is how many seconds a TLS handshake may take on a busy machine, and
+// a client until it has said who it is; the server's own default of two would
+// keep its routes apart, and turn clients away.
 const handshake = 10
 
 // secure adds who may come in, and the certificates, to the options.

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -212,6 +213,10 @@ func (c *castle) inventory() map[string]string {
 		}
 		found["stream "+name] = string(settings)
 		s, err := js.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			delete(found, "stream "+name) // it went while we looked
+			continue
+		}
 		if err != nil {
 			c.t.Fatal(err)
 		}
