@@ -11,7 +11,7 @@ import (
 // another version does not count, and on a commit of a newer one nothing is
 // decided: see [State.Understood]. Raise it with every new kind of event, every
 // new field of one and every change of what one does.
-const EvolveVersion uint32 = 3
+const EvolveVersion uint32 = 4
 
 // State is a conversation at one version: plain data, changed only by events.
 // It belongs to one goroutine at a time. It holds no long text: bodies stay in

@@ -100,6 +100,7 @@ type Command struct {
 	//	*Command_RaiseBudget
 	//	*Command_FireTimer
 	//	*Command_WriteFiles
+	//	*Command_DecideApproval
 	//	*Command_RecordReply
 	//	*Command_RecordModelFailure
 	//	*Command_RecordToolOutcome
@@ -261,6 +262,15 @@ func (x *Command) GetWriteFiles() *WriteFiles {
 	return nil
 }
 
+func (x *Command) GetDecideApproval() *DecideApproval {
+	if x != nil {
+		if x, ok := x.Kind.(*Command_DecideApproval); ok {
+			return x.DecideApproval
+		}
+	}
+	return nil
+}
+
 func (x *Command) GetRecordReply() *RecordReply {
 	if x != nil {
 		if x, ok := x.Kind.(*Command_RecordReply); ok {
@@ -363,6 +373,10 @@ type Command_WriteFiles struct {
 	WriteFiles *WriteFiles `protobuf:"bytes,20,opt,name=write_files,json=writeFiles,proto3,oneof"`
 }
 
+type Command_DecideApproval struct {
+	DecideApproval *DecideApproval `protobuf:"bytes,21,opt,name=decide_approval,json=decideApproval,proto3,oneof"`
+}
+
 type Command_RecordReply struct {
 	RecordReply *RecordReply `protobuf:"bytes,30,opt,name=record_reply,json=recordReply,proto3,oneof"`
 }
@@ -409,6 +423,8 @@ func (*Command_FireTimer) isCommand_Kind() {}
 
 func (*Command_WriteFiles) isCommand_Kind() {}
 
+func (*Command_DecideApproval) isCommand_Kind() {}
+
 func (*Command_RecordReply) isCommand_Kind() {}
 
 func (*Command_RecordModelFailure) isCommand_Kind() {}
@@ -435,7 +451,10 @@ type OpenConversation struct {
 	// A prepared team; may be empty.
 	Members []*MemberSpec `protobuf:"bytes,9,rep,name=members,proto3" json:"members,omitempty"`
 	// Files put into the Lead's workspace.
-	Files         []*FileChange `protobuf:"bytes,10,rep,name=files,proto3" json:"files,omitempty"`
+	Files     []*FileChange   `protobuf:"bytes,10,rep,name=files,proto3" json:"files,omitempty"`
+	Approvals *ApprovalPolicy `protobuf:"bytes,11,opt,name=approvals,proto3" json:"approvals,omitempty"`
+	// Words of the prepared team's goal; empty: the conversation's name.
+	Goal          string `protobuf:"bytes,12,opt,name=goal,proto3" json:"goal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -538,6 +557,20 @@ func (x *OpenConversation) GetFiles() []*FileChange {
 		return x.Files
 	}
 	return nil
+}
+
+func (x *OpenConversation) GetApprovals() *ApprovalPolicy {
+	if x != nil {
+		return x.Approvals
+	}
+	return nil
+}
+
+func (x *OpenConversation) GetGoal() string {
+	if x != nil {
+		return x.Goal
+	}
+	return ""
 }
 
 // PostMessage is mail from outside: the operator's words or an alert.
@@ -965,6 +998,67 @@ func (x *RaiseBudget) GetBudget() *Budget {
 	return nil
 }
 
+// DecideApproval is the operator's answer; the first one counts.
+type DecideApproval struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Approval      string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	Approve       bool                   `protobuf:"varint,2,opt,name=approve,proto3" json:"approve,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecideApproval) Reset() {
+	*x = DecideApproval{}
+	mi := &file_rollcall_v1_command_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecideApproval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecideApproval) ProtoMessage() {}
+
+func (x *DecideApproval) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_command_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecideApproval.ProtoReflect.Descriptor instead.
+func (*DecideApproval) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DecideApproval) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+func (x *DecideApproval) GetApprove() bool {
+	if x != nil {
+		return x.Approve
+	}
+	return false
+}
+
+func (x *DecideApproval) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type FireTimer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Timer         string                 `protobuf:"bytes,1,opt,name=timer,proto3" json:"timer,omitempty"`
@@ -975,7 +1069,7 @@ type FireTimer struct {
 
 func (x *FireTimer) Reset() {
 	*x = FireTimer{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[10]
+	mi := &file_rollcall_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1081,7 @@ func (x *FireTimer) String() string {
 func (*FireTimer) ProtoMessage() {}
 
 func (x *FireTimer) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[10]
+	mi := &file_rollcall_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1094,7 @@ func (x *FireTimer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FireTimer.ProtoReflect.Descriptor instead.
 func (*FireTimer) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{10}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FireTimer) GetTimer() string {
@@ -1028,7 +1122,7 @@ type WriteFiles struct {
 
 func (x *WriteFiles) Reset() {
 	*x = WriteFiles{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[11]
+	mi := &file_rollcall_v1_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1134,7 @@ func (x *WriteFiles) String() string {
 func (*WriteFiles) ProtoMessage() {}
 
 func (x *WriteFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[11]
+	mi := &file_rollcall_v1_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1147,7 @@ func (x *WriteFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFiles.ProtoReflect.Descriptor instead.
 func (*WriteFiles) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{11}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WriteFiles) GetMember() string {
@@ -1090,7 +1184,7 @@ type RecordReply struct {
 
 func (x *RecordReply) Reset() {
 	*x = RecordReply{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[12]
+	mi := &file_rollcall_v1_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1196,7 @@ func (x *RecordReply) String() string {
 func (*RecordReply) ProtoMessage() {}
 
 func (x *RecordReply) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[12]
+	mi := &file_rollcall_v1_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1209,7 @@ func (x *RecordReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordReply.ProtoReflect.Descriptor instead.
 func (*RecordReply) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{12}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecordReply) GetMember() string {
@@ -1212,7 +1306,7 @@ type RecordModelFailure struct {
 
 func (x *RecordModelFailure) Reset() {
 	*x = RecordModelFailure{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[13]
+	mi := &file_rollcall_v1_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1318,7 @@ func (x *RecordModelFailure) String() string {
 func (*RecordModelFailure) ProtoMessage() {}
 
 func (x *RecordModelFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[13]
+	mi := &file_rollcall_v1_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1331,7 @@ func (x *RecordModelFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordModelFailure.ProtoReflect.Descriptor instead.
 func (*RecordModelFailure) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{13}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RecordModelFailure) GetMember() string {
@@ -1311,7 +1405,7 @@ type RecordToolOutcome struct {
 
 func (x *RecordToolOutcome) Reset() {
 	*x = RecordToolOutcome{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[14]
+	mi := &file_rollcall_v1_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1417,7 @@ func (x *RecordToolOutcome) String() string {
 func (*RecordToolOutcome) ProtoMessage() {}
 
 func (x *RecordToolOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[14]
+	mi := &file_rollcall_v1_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1430,7 @@ func (x *RecordToolOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordToolOutcome.ProtoReflect.Descriptor instead.
 func (*RecordToolOutcome) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{14}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RecordToolOutcome) GetMember() string {
@@ -1401,7 +1495,7 @@ type FailRun struct {
 
 func (x *FailRun) Reset() {
 	*x = FailRun{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[15]
+	mi := &file_rollcall_v1_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1507,7 @@ func (x *FailRun) String() string {
 func (*FailRun) ProtoMessage() {}
 
 func (x *FailRun) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[15]
+	mi := &file_rollcall_v1_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1520,7 @@ func (x *FailRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailRun.ProtoReflect.Descriptor instead.
 func (*FailRun) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{15}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FailRun) GetMember() string {
@@ -1471,7 +1565,7 @@ type ResumeRun struct {
 
 func (x *ResumeRun) Reset() {
 	*x = ResumeRun{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[16]
+	mi := &file_rollcall_v1_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1577,7 @@ func (x *ResumeRun) String() string {
 func (*ResumeRun) ProtoMessage() {}
 
 func (x *ResumeRun) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[16]
+	mi := &file_rollcall_v1_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1590,7 @@ func (x *ResumeRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRun.ProtoReflect.Descriptor instead.
 func (*ResumeRun) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{16}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResumeRun) GetMember() string {
@@ -1532,7 +1626,7 @@ type SuspendRun struct {
 
 func (x *SuspendRun) Reset() {
 	*x = SuspendRun{}
-	mi := &file_rollcall_v1_command_proto_msgTypes[17]
+	mi := &file_rollcall_v1_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1638,7 @@ func (x *SuspendRun) String() string {
 func (*SuspendRun) ProtoMessage() {}
 
 func (x *SuspendRun) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_command_proto_msgTypes[17]
+	mi := &file_rollcall_v1_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1651,7 @@ func (x *SuspendRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendRun.ProtoReflect.Descriptor instead.
 func (*SuspendRun) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{17}
+	return file_rollcall_v1_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SuspendRun) GetMember() string {
@@ -1585,7 +1679,7 @@ var File_rollcall_v1_command_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x19rollcall/v1/command.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/types.proto\"\xb3\t\n" +
+	"\x19rollcall/v1/command.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/types.proto\"\xfb\t\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\tR\x05actor\x12L\n" +
@@ -1603,7 +1697,8 @@ const file_rollcall_v1_command_proto_rawDesc = "" +
 	"\n" +
 	"fire_timer\x18\x13 \x01(\v2\x16.rollcall.v1.FireTimerH\x00R\tfireTimer\x12:\n" +
 	"\vwrite_files\x18\x14 \x01(\v2\x17.rollcall.v1.WriteFilesH\x00R\n" +
-	"writeFiles\x12=\n" +
+	"writeFiles\x12F\n" +
+	"\x0fdecide_approval\x18\x15 \x01(\v2\x1b.rollcall.v1.DecideApprovalH\x00R\x0edecideApproval\x12=\n" +
 	"\frecord_reply\x18\x1e \x01(\v2\x18.rollcall.v1.RecordReplyH\x00R\vrecordReply\x12S\n" +
 	"\x14record_model_failure\x18\x1f \x01(\v2\x1f.rollcall.v1.RecordModelFailureH\x00R\x12recordModelFailure\x12P\n" +
 	"\x13record_tool_outcome\x18  \x01(\v2\x1e.rollcall.v1.RecordToolOutcomeH\x00R\x11recordToolOutcome\x121\n" +
@@ -1612,7 +1707,7 @@ const file_rollcall_v1_command_proto_rawDesc = "" +
 	"resume_run\x18\" \x01(\v2\x16.rollcall.v1.ResumeRunH\x00R\tresumeRun\x12:\n" +
 	"\vsuspend_run\x18# \x01(\v2\x17.rollcall.v1.SuspendRunH\x00R\n" +
 	"suspendRunB\x06\n" +
-	"\x04kind\"\x93\x03\n" +
+	"\x04kind\"\xe2\x03\n" +
 	"\x10OpenConversation\x12\"\n" +
 	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
@@ -1625,7 +1720,9 @@ const file_rollcall_v1_command_proto_rawDesc = "" +
 	"\tobjective\x18\b \x01(\v2\x11.rollcall.v1.BodyR\tobjective\x121\n" +
 	"\amembers\x18\t \x03(\v2\x17.rollcall.v1.MemberSpecR\amembers\x12-\n" +
 	"\x05files\x18\n" +
-	" \x03(\v2\x17.rollcall.v1.FileChangeR\x05files\"\xb5\x01\n" +
+	" \x03(\v2\x17.rollcall.v1.FileChangeR\x05files\x129\n" +
+	"\tapprovals\x18\v \x01(\v2\x1b.rollcall.v1.ApprovalPolicyR\tapprovals\x12\x12\n" +
+	"\x04goal\x18\f \x01(\tR\x04goal\"\xb5\x01\n" +
 	"\vPostMessage\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.rollcall.v1.MailKindR\x04kind\x12)\n" +
@@ -1657,7 +1754,11 @@ const file_rollcall_v1_command_proto_rawDesc = "" +
 	"\x0eOPERATION_FAIL\x10\x04\x12\x14\n" +
 	"\x10OPERATION_CANCEL\x10\x05\":\n" +
 	"\vRaiseBudget\x12+\n" +
-	"\x06budget\x18\x01 \x01(\v2\x13.rollcall.v1.BudgetR\x06budget\"O\n" +
+	"\x06budget\x18\x01 \x01(\v2\x13.rollcall.v1.BudgetR\x06budget\"^\n" +
+	"\x0eDecideApproval\x12\x1a\n" +
+	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x18\n" +
+	"\aapprove\x18\x02 \x01(\bR\aapprove\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"O\n" +
 	"\tFireTimer\x12\x14\n" +
 	"\x05timer\x18\x01 \x01(\tR\x05timer\x12,\n" +
 	"\x03due\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\"S\n" +
@@ -1723,7 +1824,7 @@ func file_rollcall_v1_command_proto_rawDescGZIP() []byte {
 }
 
 var file_rollcall_v1_command_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_rollcall_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_rollcall_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_rollcall_v1_command_proto_goTypes = []any{
 	(ChangeTask_Operation)(0),     // 0: rollcall.v1.ChangeTask.Operation
 	(*Command)(nil),               // 1: rollcall.v1.Command
@@ -1736,24 +1837,26 @@ var file_rollcall_v1_command_proto_goTypes = []any{
 	(*DissolveTeam)(nil),          // 8: rollcall.v1.DissolveTeam
 	(*ChangeTask)(nil),            // 9: rollcall.v1.ChangeTask
 	(*RaiseBudget)(nil),           // 10: rollcall.v1.RaiseBudget
-	(*FireTimer)(nil),             // 11: rollcall.v1.FireTimer
-	(*WriteFiles)(nil),            // 12: rollcall.v1.WriteFiles
-	(*RecordReply)(nil),           // 13: rollcall.v1.RecordReply
-	(*RecordModelFailure)(nil),    // 14: rollcall.v1.RecordModelFailure
-	(*RecordToolOutcome)(nil),     // 15: rollcall.v1.RecordToolOutcome
-	(*FailRun)(nil),               // 16: rollcall.v1.FailRun
-	(*ResumeRun)(nil),             // 17: rollcall.v1.ResumeRun
-	(*SuspendRun)(nil),            // 18: rollcall.v1.SuspendRun
-	(*AgentDefinition)(nil),       // 19: rollcall.v1.AgentDefinition
-	(*Budget)(nil),                // 20: rollcall.v1.Budget
-	(*Body)(nil),                  // 21: rollcall.v1.Body
-	(*MemberSpec)(nil),            // 22: rollcall.v1.MemberSpec
-	(*FileChange)(nil),            // 23: rollcall.v1.FileChange
-	(MailKind)(0),                 // 24: rollcall.v1.MailKind
-	(MailMode)(0),                 // 25: rollcall.v1.MailMode
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*ToolCall)(nil),              // 27: rollcall.v1.ToolCall
-	(*Usage)(nil),                 // 28: rollcall.v1.Usage
+	(*DecideApproval)(nil),        // 11: rollcall.v1.DecideApproval
+	(*FireTimer)(nil),             // 12: rollcall.v1.FireTimer
+	(*WriteFiles)(nil),            // 13: rollcall.v1.WriteFiles
+	(*RecordReply)(nil),           // 14: rollcall.v1.RecordReply
+	(*RecordModelFailure)(nil),    // 15: rollcall.v1.RecordModelFailure
+	(*RecordToolOutcome)(nil),     // 16: rollcall.v1.RecordToolOutcome
+	(*FailRun)(nil),               // 17: rollcall.v1.FailRun
+	(*ResumeRun)(nil),             // 18: rollcall.v1.ResumeRun
+	(*SuspendRun)(nil),            // 19: rollcall.v1.SuspendRun
+	(*AgentDefinition)(nil),       // 20: rollcall.v1.AgentDefinition
+	(*Budget)(nil),                // 21: rollcall.v1.Budget
+	(*Body)(nil),                  // 22: rollcall.v1.Body
+	(*MemberSpec)(nil),            // 23: rollcall.v1.MemberSpec
+	(*FileChange)(nil),            // 24: rollcall.v1.FileChange
+	(*ApprovalPolicy)(nil),        // 25: rollcall.v1.ApprovalPolicy
+	(MailKind)(0),                 // 26: rollcall.v1.MailKind
+	(MailMode)(0),                 // 27: rollcall.v1.MailMode
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(*ToolCall)(nil),              // 29: rollcall.v1.ToolCall
+	(*Usage)(nil),                 // 30: rollcall.v1.Usage
 }
 var file_rollcall_v1_command_proto_depIdxs = []int32{
 	2,  // 0: rollcall.v1.Command.open_conversation:type_name -> rollcall.v1.OpenConversation
@@ -1765,37 +1868,39 @@ var file_rollcall_v1_command_proto_depIdxs = []int32{
 	8,  // 6: rollcall.v1.Command.dissolve_team:type_name -> rollcall.v1.DissolveTeam
 	9,  // 7: rollcall.v1.Command.change_task:type_name -> rollcall.v1.ChangeTask
 	10, // 8: rollcall.v1.Command.raise_budget:type_name -> rollcall.v1.RaiseBudget
-	11, // 9: rollcall.v1.Command.fire_timer:type_name -> rollcall.v1.FireTimer
-	12, // 10: rollcall.v1.Command.write_files:type_name -> rollcall.v1.WriteFiles
-	13, // 11: rollcall.v1.Command.record_reply:type_name -> rollcall.v1.RecordReply
-	14, // 12: rollcall.v1.Command.record_model_failure:type_name -> rollcall.v1.RecordModelFailure
-	15, // 13: rollcall.v1.Command.record_tool_outcome:type_name -> rollcall.v1.RecordToolOutcome
-	16, // 14: rollcall.v1.Command.fail_run:type_name -> rollcall.v1.FailRun
-	17, // 15: rollcall.v1.Command.resume_run:type_name -> rollcall.v1.ResumeRun
-	18, // 16: rollcall.v1.Command.suspend_run:type_name -> rollcall.v1.SuspendRun
-	19, // 17: rollcall.v1.OpenConversation.agents:type_name -> rollcall.v1.AgentDefinition
-	20, // 18: rollcall.v1.OpenConversation.budget:type_name -> rollcall.v1.Budget
-	21, // 19: rollcall.v1.OpenConversation.objective:type_name -> rollcall.v1.Body
-	22, // 20: rollcall.v1.OpenConversation.members:type_name -> rollcall.v1.MemberSpec
-	23, // 21: rollcall.v1.OpenConversation.files:type_name -> rollcall.v1.FileChange
-	24, // 22: rollcall.v1.PostMessage.kind:type_name -> rollcall.v1.MailKind
-	25, // 23: rollcall.v1.PostMessage.mode:type_name -> rollcall.v1.MailMode
-	21, // 24: rollcall.v1.PostMessage.body:type_name -> rollcall.v1.Body
-	0,  // 25: rollcall.v1.ChangeTask.operation:type_name -> rollcall.v1.ChangeTask.Operation
-	20, // 26: rollcall.v1.RaiseBudget.budget:type_name -> rollcall.v1.Budget
-	26, // 27: rollcall.v1.FireTimer.due:type_name -> google.protobuf.Timestamp
-	23, // 28: rollcall.v1.WriteFiles.files:type_name -> rollcall.v1.FileChange
-	21, // 29: rollcall.v1.RecordReply.text:type_name -> rollcall.v1.Body
-	21, // 30: rollcall.v1.RecordReply.reasoning:type_name -> rollcall.v1.Body
-	27, // 31: rollcall.v1.RecordReply.calls:type_name -> rollcall.v1.ToolCall
-	28, // 32: rollcall.v1.RecordReply.usage:type_name -> rollcall.v1.Usage
-	21, // 33: rollcall.v1.RecordToolOutcome.output:type_name -> rollcall.v1.Body
-	23, // 34: rollcall.v1.RecordToolOutcome.files:type_name -> rollcall.v1.FileChange
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	12, // 9: rollcall.v1.Command.fire_timer:type_name -> rollcall.v1.FireTimer
+	13, // 10: rollcall.v1.Command.write_files:type_name -> rollcall.v1.WriteFiles
+	11, // 11: rollcall.v1.Command.decide_approval:type_name -> rollcall.v1.DecideApproval
+	14, // 12: rollcall.v1.Command.record_reply:type_name -> rollcall.v1.RecordReply
+	15, // 13: rollcall.v1.Command.record_model_failure:type_name -> rollcall.v1.RecordModelFailure
+	16, // 14: rollcall.v1.Command.record_tool_outcome:type_name -> rollcall.v1.RecordToolOutcome
+	17, // 15: rollcall.v1.Command.fail_run:type_name -> rollcall.v1.FailRun
+	18, // 16: rollcall.v1.Command.resume_run:type_name -> rollcall.v1.ResumeRun
+	19, // 17: rollcall.v1.Command.suspend_run:type_name -> rollcall.v1.SuspendRun
+	20, // 18: rollcall.v1.OpenConversation.agents:type_name -> rollcall.v1.AgentDefinition
+	21, // 19: rollcall.v1.OpenConversation.budget:type_name -> rollcall.v1.Budget
+	22, // 20: rollcall.v1.OpenConversation.objective:type_name -> rollcall.v1.Body
+	23, // 21: rollcall.v1.OpenConversation.members:type_name -> rollcall.v1.MemberSpec
+	24, // 22: rollcall.v1.OpenConversation.files:type_name -> rollcall.v1.FileChange
+	25, // 23: rollcall.v1.OpenConversation.approvals:type_name -> rollcall.v1.ApprovalPolicy
+	26, // 24: rollcall.v1.PostMessage.kind:type_name -> rollcall.v1.MailKind
+	27, // 25: rollcall.v1.PostMessage.mode:type_name -> rollcall.v1.MailMode
+	22, // 26: rollcall.v1.PostMessage.body:type_name -> rollcall.v1.Body
+	0,  // 27: rollcall.v1.ChangeTask.operation:type_name -> rollcall.v1.ChangeTask.Operation
+	21, // 28: rollcall.v1.RaiseBudget.budget:type_name -> rollcall.v1.Budget
+	28, // 29: rollcall.v1.FireTimer.due:type_name -> google.protobuf.Timestamp
+	24, // 30: rollcall.v1.WriteFiles.files:type_name -> rollcall.v1.FileChange
+	22, // 31: rollcall.v1.RecordReply.text:type_name -> rollcall.v1.Body
+	22, // 32: rollcall.v1.RecordReply.reasoning:type_name -> rollcall.v1.Body
+	29, // 33: rollcall.v1.RecordReply.calls:type_name -> rollcall.v1.ToolCall
+	30, // 34: rollcall.v1.RecordReply.usage:type_name -> rollcall.v1.Usage
+	22, // 35: rollcall.v1.RecordToolOutcome.output:type_name -> rollcall.v1.Body
+	24, // 36: rollcall.v1.RecordToolOutcome.files:type_name -> rollcall.v1.FileChange
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_command_proto_init() }
@@ -1816,6 +1921,7 @@ func file_rollcall_v1_command_proto_init() {
 		(*Command_RaiseBudget)(nil),
 		(*Command_FireTimer)(nil),
 		(*Command_WriteFiles)(nil),
+		(*Command_DecideApproval)(nil),
 		(*Command_RecordReply)(nil),
 		(*Command_RecordModelFailure)(nil),
 		(*Command_RecordToolOutcome)(nil),
@@ -1829,7 +1935,7 @@ func file_rollcall_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_command_proto_rawDesc), len(file_rollcall_v1_command_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

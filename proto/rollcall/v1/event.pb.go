@@ -42,6 +42,11 @@ type Event struct {
 	//	*Event_TimerFired
 	//	*Event_CommandRefused
 	//	*Event_LeadReplied
+	//	*Event_ApprovalRequested
+	//	*Event_ApprovalDecided
+	//	*Event_ApprovalVoided
+	//	*Event_BudgetReserved
+	//	*Event_BudgetSettled
 	//	*Event_TaskCreated
 	//	*Event_TaskUpdated
 	//	*Event_TaskPromoted
@@ -69,6 +74,7 @@ type Event struct {
 	//	*Event_RunFinished
 	//	*Event_FileWritten
 	//	*Event_FileDeleted
+	//	*Event_SubagentStarted
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -232,6 +238,51 @@ func (x *Event) GetLeadReplied() *LeadReplied {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_LeadReplied); ok {
 			return x.LeadReplied
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalRequested() *ApprovalRequested {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_ApprovalRequested); ok {
+			return x.ApprovalRequested
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalDecided() *ApprovalDecided {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_ApprovalDecided); ok {
+			return x.ApprovalDecided
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetApprovalVoided() *ApprovalVoided {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_ApprovalVoided); ok {
+			return x.ApprovalVoided
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBudgetReserved() *BudgetReserved {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BudgetReserved); ok {
+			return x.BudgetReserved
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetBudgetSettled() *BudgetSettled {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_BudgetSettled); ok {
+			return x.BudgetSettled
 		}
 	}
 	return nil
@@ -480,6 +531,15 @@ func (x *Event) GetFileDeleted() *FileDeleted {
 	return nil
 }
 
+func (x *Event) GetSubagentStarted() *SubagentStarted {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SubagentStarted); ok {
+			return x.SubagentStarted
+		}
+	}
+	return nil
+}
+
 type isEvent_Kind interface {
 	isEvent_Kind()
 }
@@ -539,6 +599,26 @@ type Event_CommandRefused struct {
 
 type Event_LeadReplied struct {
 	LeadReplied *LeadReplied `protobuf:"bytes,14,opt,name=lead_replied,json=leadReplied,proto3,oneof"`
+}
+
+type Event_ApprovalRequested struct {
+	ApprovalRequested *ApprovalRequested `protobuf:"bytes,15,opt,name=approval_requested,json=approvalRequested,proto3,oneof"`
+}
+
+type Event_ApprovalDecided struct {
+	ApprovalDecided *ApprovalDecided `protobuf:"bytes,16,opt,name=approval_decided,json=approvalDecided,proto3,oneof"`
+}
+
+type Event_ApprovalVoided struct {
+	ApprovalVoided *ApprovalVoided `protobuf:"bytes,17,opt,name=approval_voided,json=approvalVoided,proto3,oneof"`
+}
+
+type Event_BudgetReserved struct {
+	BudgetReserved *BudgetReserved `protobuf:"bytes,18,opt,name=budget_reserved,json=budgetReserved,proto3,oneof"`
+}
+
+type Event_BudgetSettled struct {
+	BudgetSettled *BudgetSettled `protobuf:"bytes,19,opt,name=budget_settled,json=budgetSettled,proto3,oneof"`
 }
 
 type Event_TaskCreated struct {
@@ -652,6 +732,10 @@ type Event_FileDeleted struct {
 	FileDeleted *FileDeleted `protobuf:"bytes,81,opt,name=file_deleted,json=fileDeleted,proto3,oneof"`
 }
 
+type Event_SubagentStarted struct {
+	SubagentStarted *SubagentStarted `protobuf:"bytes,82,opt,name=subagent_started,json=subagentStarted,proto3,oneof"`
+}
+
 func (*Event_ConversationOpened) isEvent_Kind() {}
 
 func (*Event_ConversationPaused) isEvent_Kind() {}
@@ -679,6 +763,16 @@ func (*Event_TimerFired) isEvent_Kind() {}
 func (*Event_CommandRefused) isEvent_Kind() {}
 
 func (*Event_LeadReplied) isEvent_Kind() {}
+
+func (*Event_ApprovalRequested) isEvent_Kind() {}
+
+func (*Event_ApprovalDecided) isEvent_Kind() {}
+
+func (*Event_ApprovalVoided) isEvent_Kind() {}
+
+func (*Event_BudgetReserved) isEvent_Kind() {}
+
+func (*Event_BudgetSettled) isEvent_Kind() {}
 
 func (*Event_TaskCreated) isEvent_Kind() {}
 
@@ -734,6 +828,8 @@ func (*Event_FileWritten) isEvent_Kind() {}
 
 func (*Event_FileDeleted) isEvent_Kind() {}
 
+func (*Event_SubagentStarted) isEvent_Kind() {}
+
 type ConversationOpened struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Lower-case ULID.
@@ -746,8 +842,10 @@ type ConversationOpened struct {
 	// Agent types of this conversation, by name.
 	Agents []*AgentDefinition `protobuf:"bytes,5,rep,name=agents,proto3" json:"agents,omitempty"`
 	// Agent type of the Lead.
-	LeadAgent     string  `protobuf:"bytes,6,opt,name=lead_agent,json=leadAgent,proto3" json:"lead_agent,omitempty"`
-	Budget        *Budget `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
+	LeadAgent string  `protobuf:"bytes,6,opt,name=lead_agent,json=leadAgent,proto3" json:"lead_agent,omitempty"`
+	Budget    *Budget `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
+	// Tools that the operator must approve, beside those that say so themselves.
+	Approvals     *ApprovalPolicy `protobuf:"bytes,8,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,6 +925,13 @@ func (x *ConversationOpened) GetLeadAgent() string {
 func (x *ConversationOpened) GetBudget() *Budget {
 	if x != nil {
 		return x.Budget
+	}
+	return nil
+}
+
+func (x *ConversationOpened) GetApprovals() *ApprovalPolicy {
+	if x != nil {
+		return x.Approvals
 	}
 	return nil
 }
@@ -988,7 +1093,10 @@ type MemberAdded struct {
 	AgentType string     `protobuf:"bytes,4,opt,name=agent_type,json=agentType,proto3" json:"agent_type,omitempty"`
 	Team      string     `protobuf:"bytes,5,opt,name=team,proto3" json:"team,omitempty"`
 	// True when no brief will come: any waking mail starts the first run.
-	Ready         bool `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
+	Ready bool `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
+	// The task that is this member's whole assignment, where the contract gives
+	// each member one: its runs work on it, and delivering it ends them.
+	Task          string `protobuf:"bytes,7,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1063,6 +1171,13 @@ func (x *MemberAdded) GetReady() bool {
 		return x.Ready
 	}
 	return false
+}
+
+func (x *MemberAdded) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
 }
 
 type MemberShutdown struct {
@@ -1512,6 +1627,404 @@ func (x *CommandRefused) GetReason() string {
 	return ""
 }
 
+// ApprovalRequested holds a tool call until the operator, or the time, decides.
+type ApprovalRequested struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique in the conversation: a1, a2, ...
+	Approval string `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	Member   string `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
+	Run      string `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`
+	Step     uint32 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	Call     string `protobuf:"bytes,5,opt,name=call,proto3" json:"call,omitempty"`
+	// The tool that is to be called; its arguments stand in the reply.
+	Tool string `protobuf:"bytes,6,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Absent: it waits for ever.
+	Due *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=due,proto3" json:"due,omitempty"`
+	// What happens when nobody answers in time.
+	ApproveOnTimeout bool `protobuf:"varint,8,opt,name=approve_on_timeout,json=approveOnTimeout,proto3" json:"approve_on_timeout,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ApprovalRequested) Reset() {
+	*x = ApprovalRequested{}
+	mi := &file_rollcall_v1_event_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalRequested) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalRequested) ProtoMessage() {}
+
+func (x *ApprovalRequested) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_event_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalRequested.ProtoReflect.Descriptor instead.
+func (*ApprovalRequested) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ApprovalRequested) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *ApprovalRequested) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ApprovalRequested) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+func (x *ApprovalRequested) GetApproveOnTimeout() bool {
+	if x != nil {
+		return x.ApproveOnTimeout
+	}
+	return false
+}
+
+type ApprovalDecided struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Approval string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	Approved bool                   `protobuf:"varint,2,opt,name=approved,proto3" json:"approved,omitempty"`
+	// "operator", or "framework" when the time was over.
+	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	// Told to the member that asked.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalDecided) Reset() {
+	*x = ApprovalDecided{}
+	mi := &file_rollcall_v1_event_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalDecided) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalDecided) ProtoMessage() {}
+
+func (x *ApprovalDecided) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_event_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalDecided.ProtoReflect.Descriptor instead.
+func (*ApprovalDecided) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ApprovalDecided) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetApproved() bool {
+	if x != nil {
+		return x.Approved
+	}
+	return false
+}
+
+func (x *ApprovalDecided) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ApprovalDecided) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ApprovalVoided ends an approval whose run is gone.
+type ApprovalVoided struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Approval      string                 `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovalVoided) Reset() {
+	*x = ApprovalVoided{}
+	mi := &file_rollcall_v1_event_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalVoided) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalVoided) ProtoMessage() {}
+
+func (x *ApprovalVoided) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_event_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalVoided.ProtoReflect.Descriptor instead.
+func (*ApprovalVoided) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ApprovalVoided) GetApproval() string {
+	if x != nil {
+		return x.Approval
+	}
+	return ""
+}
+
+func (x *ApprovalVoided) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// BudgetReserved sets aside what a model call may use, before it is made.
+type BudgetReserved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Member        string                 `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
+	Step          uint32                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Tokens        uint64                 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	CostMicros    uint64                 `protobuf:"varint,6,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetReserved) Reset() {
+	*x = BudgetReserved{}
+	mi := &file_rollcall_v1_event_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetReserved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetReserved) ProtoMessage() {}
+
+func (x *BudgetReserved) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_event_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetReserved.ProtoReflect.Descriptor instead.
+func (*BudgetReserved) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *BudgetReserved) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *BudgetReserved) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *BudgetReserved) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *BudgetReserved) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BudgetReserved) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *BudgetReserved) GetCostMicros() uint64 {
+	if x != nil {
+		return x.CostMicros
+	}
+	return 0
+}
+
+// BudgetSettled replaces a reservation by what was used.
+type BudgetSettled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Member        string                 `protobuf:"bytes,2,opt,name=member,proto3" json:"member,omitempty"`
+	Step          uint32                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Tokens        uint64                 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	CostMicros    uint64                 `protobuf:"varint,6,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetSettled) Reset() {
+	*x = BudgetSettled{}
+	mi := &file_rollcall_v1_event_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetSettled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetSettled) ProtoMessage() {}
+
+func (x *BudgetSettled) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_event_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetSettled.ProtoReflect.Descriptor instead.
+func (*BudgetSettled) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *BudgetSettled) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *BudgetSettled) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *BudgetSettled) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *BudgetSettled) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BudgetSettled) GetTokens() uint64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *BudgetSettled) GetCostMicros() uint64 {
+	if x != nil {
+		return x.CostMicros
+	}
+	return 0
+}
+
 // LeadReplied is the Lead's word to the operator.
 type LeadReplied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1523,7 +2036,7 @@ type LeadReplied struct {
 
 func (x *LeadReplied) Reset() {
 	*x = LeadReplied{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[14]
+	mi := &file_rollcall_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +2048,7 @@ func (x *LeadReplied) String() string {
 func (*LeadReplied) ProtoMessage() {}
 
 func (x *LeadReplied) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[14]
+	mi := &file_rollcall_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +2061,7 @@ func (x *LeadReplied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadReplied.ProtoReflect.Descriptor instead.
 func (*LeadReplied) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LeadReplied) GetRun() string {
@@ -1583,7 +2096,7 @@ type TaskCreated struct {
 
 func (x *TaskCreated) Reset() {
 	*x = TaskCreated{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[15]
+	mi := &file_rollcall_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +2108,7 @@ func (x *TaskCreated) String() string {
 func (*TaskCreated) ProtoMessage() {}
 
 func (x *TaskCreated) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[15]
+	mi := &file_rollcall_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +2121,7 @@ func (x *TaskCreated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCreated.ProtoReflect.Descriptor instead.
 func (*TaskCreated) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{15}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TaskCreated) GetTask() string {
@@ -1683,7 +2196,7 @@ type TaskUpdated struct {
 
 func (x *TaskUpdated) Reset() {
 	*x = TaskUpdated{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[16]
+	mi := &file_rollcall_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1695,7 +2208,7 @@ func (x *TaskUpdated) String() string {
 func (*TaskUpdated) ProtoMessage() {}
 
 func (x *TaskUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[16]
+	mi := &file_rollcall_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1708,7 +2221,7 @@ func (x *TaskUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdated.ProtoReflect.Descriptor instead.
 func (*TaskUpdated) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{16}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskUpdated) GetTask() string {
@@ -1771,7 +2284,7 @@ type TaskPromoted struct {
 
 func (x *TaskPromoted) Reset() {
 	*x = TaskPromoted{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[17]
+	mi := &file_rollcall_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +2296,7 @@ func (x *TaskPromoted) String() string {
 func (*TaskPromoted) ProtoMessage() {}
 
 func (x *TaskPromoted) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[17]
+	mi := &file_rollcall_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +2309,7 @@ func (x *TaskPromoted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskPromoted.ProtoReflect.Descriptor instead.
 func (*TaskPromoted) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{17}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TaskPromoted) GetTask() string {
@@ -1824,7 +2337,7 @@ type TaskClaimed struct {
 
 func (x *TaskClaimed) Reset() {
 	*x = TaskClaimed{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[18]
+	mi := &file_rollcall_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +2349,7 @@ func (x *TaskClaimed) String() string {
 func (*TaskClaimed) ProtoMessage() {}
 
 func (x *TaskClaimed) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[18]
+	mi := &file_rollcall_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2362,7 @@ func (x *TaskClaimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskClaimed.ProtoReflect.Descriptor instead.
 func (*TaskClaimed) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{18}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TaskClaimed) GetTask() string {
@@ -1883,7 +2396,7 @@ type TaskReleased struct {
 
 func (x *TaskReleased) Reset() {
 	*x = TaskReleased{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[19]
+	mi := &file_rollcall_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2408,7 @@ func (x *TaskReleased) String() string {
 func (*TaskReleased) ProtoMessage() {}
 
 func (x *TaskReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[19]
+	mi := &file_rollcall_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2421,7 @@ func (x *TaskReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskReleased.ProtoReflect.Descriptor instead.
 func (*TaskReleased) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{19}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TaskReleased) GetTask() string {
@@ -1936,7 +2449,7 @@ type TaskReassigned struct {
 
 func (x *TaskReassigned) Reset() {
 	*x = TaskReassigned{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[20]
+	mi := &file_rollcall_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2461,7 @@ func (x *TaskReassigned) String() string {
 func (*TaskReassigned) ProtoMessage() {}
 
 func (x *TaskReassigned) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[20]
+	mi := &file_rollcall_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2474,7 @@ func (x *TaskReassigned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskReassigned.ProtoReflect.Descriptor instead.
 func (*TaskReassigned) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{20}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TaskReassigned) GetTask() string {
@@ -1996,7 +2509,7 @@ type TaskCompleted struct {
 
 func (x *TaskCompleted) Reset() {
 	*x = TaskCompleted{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[21]
+	mi := &file_rollcall_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2521,7 @@ func (x *TaskCompleted) String() string {
 func (*TaskCompleted) ProtoMessage() {}
 
 func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[21]
+	mi := &file_rollcall_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2534,7 @@ func (x *TaskCompleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCompleted.ProtoReflect.Descriptor instead.
 func (*TaskCompleted) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{21}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TaskCompleted) GetTask() string {
@@ -2056,7 +2569,7 @@ type TaskFailed struct {
 
 func (x *TaskFailed) Reset() {
 	*x = TaskFailed{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[22]
+	mi := &file_rollcall_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2581,7 @@ func (x *TaskFailed) String() string {
 func (*TaskFailed) ProtoMessage() {}
 
 func (x *TaskFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[22]
+	mi := &file_rollcall_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2594,7 @@ func (x *TaskFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskFailed.ProtoReflect.Descriptor instead.
 func (*TaskFailed) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{22}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TaskFailed) GetTask() string {
@@ -2115,7 +2628,7 @@ type TaskBlocked struct {
 
 func (x *TaskBlocked) Reset() {
 	*x = TaskBlocked{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[23]
+	mi := &file_rollcall_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2640,7 @@ func (x *TaskBlocked) String() string {
 func (*TaskBlocked) ProtoMessage() {}
 
 func (x *TaskBlocked) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[23]
+	mi := &file_rollcall_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2653,7 @@ func (x *TaskBlocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskBlocked.ProtoReflect.Descriptor instead.
 func (*TaskBlocked) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{23}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TaskBlocked) GetTask() string {
@@ -2168,7 +2681,7 @@ type TaskCancelled struct {
 
 func (x *TaskCancelled) Reset() {
 	*x = TaskCancelled{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[24]
+	mi := &file_rollcall_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2180,7 +2693,7 @@ func (x *TaskCancelled) String() string {
 func (*TaskCancelled) ProtoMessage() {}
 
 func (x *TaskCancelled) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[24]
+	mi := &file_rollcall_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2193,7 +2706,7 @@ func (x *TaskCancelled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskCancelled.ProtoReflect.Descriptor instead.
 func (*TaskCancelled) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{24}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TaskCancelled) GetTask() string {
@@ -2229,7 +2742,7 @@ type TaskReopened struct {
 
 func (x *TaskReopened) Reset() {
 	*x = TaskReopened{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[25]
+	mi := &file_rollcall_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2754,7 @@ func (x *TaskReopened) String() string {
 func (*TaskReopened) ProtoMessage() {}
 
 func (x *TaskReopened) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[25]
+	mi := &file_rollcall_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2767,7 @@ func (x *TaskReopened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskReopened.ProtoReflect.Descriptor instead.
 func (*TaskReopened) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{25}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TaskReopened) GetTask() string {
@@ -2295,7 +2808,7 @@ type TaskMarkedStale struct {
 
 func (x *TaskMarkedStale) Reset() {
 	*x = TaskMarkedStale{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[26]
+	mi := &file_rollcall_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2820,7 @@ func (x *TaskMarkedStale) String() string {
 func (*TaskMarkedStale) ProtoMessage() {}
 
 func (x *TaskMarkedStale) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[26]
+	mi := &file_rollcall_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2833,7 @@ func (x *TaskMarkedStale) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMarkedStale.ProtoReflect.Descriptor instead.
 func (*TaskMarkedStale) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{26}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TaskMarkedStale) GetTask() string {
@@ -2355,14 +2868,21 @@ type MessageDelivered struct {
 	// Task the message concerns.
 	Task string `protobuf:"bytes,10,opt,name=task,proto3" json:"task,omitempty"`
 	// Earlier message that the framework speaks of, such as an unanswered question.
-	About         string `protobuf:"bytes,11,opt,name=about,proto3" json:"about,omitempty"`
+	About string `protobuf:"bytes,11,opt,name=about,proto3" json:"about,omitempty"`
+	// The sender's open run: a recipient at rest is woken when it is over or
+	// suspended. Empty: at once.
+	AfterRun string `protobuf:"bytes,12,opt,name=after_run,json=afterRun,proto3" json:"after_run,omitempty"`
+	// Unread message that this one replaces.
+	Replaces string `protobuf:"bytes,13,opt,name=replaces,proto3" json:"replaces,omitempty"`
+	// How many wakes in a row, of this message's causes, came to no progress.
+	Hops          uint32 `protobuf:"varint,14,opt,name=hops,proto3" json:"hops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MessageDelivered) Reset() {
 	*x = MessageDelivered{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[27]
+	mi := &file_rollcall_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2894,7 @@ func (x *MessageDelivered) String() string {
 func (*MessageDelivered) ProtoMessage() {}
 
 func (x *MessageDelivered) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[27]
+	mi := &file_rollcall_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2907,7 @@ func (x *MessageDelivered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageDelivered.ProtoReflect.Descriptor instead.
 func (*MessageDelivered) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{27}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MessageDelivered) GetMessage() string {
@@ -2467,6 +2987,27 @@ func (x *MessageDelivered) GetAbout() string {
 	return ""
 }
 
+func (x *MessageDelivered) GetAfterRun() string {
+	if x != nil {
+		return x.AfterRun
+	}
+	return ""
+}
+
+func (x *MessageDelivered) GetReplaces() string {
+	if x != nil {
+		return x.Replaces
+	}
+	return ""
+}
+
+func (x *MessageDelivered) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
+}
+
 // MessageRef names a message and where its body stands.
 type MessageRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2478,7 +3019,7 @@ type MessageRef struct {
 
 func (x *MessageRef) Reset() {
 	*x = MessageRef{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[28]
+	mi := &file_rollcall_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +3031,7 @@ func (x *MessageRef) String() string {
 func (*MessageRef) ProtoMessage() {}
 
 func (x *MessageRef) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[28]
+	mi := &file_rollcall_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +3044,7 @@ func (x *MessageRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageRef.ProtoReflect.Descriptor instead.
 func (*MessageRef) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{28}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MessageRef) GetMessage() string {
@@ -2532,7 +3073,7 @@ type MessagesConsumed struct {
 
 func (x *MessagesConsumed) Reset() {
 	*x = MessagesConsumed{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[29]
+	mi := &file_rollcall_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +3085,7 @@ func (x *MessagesConsumed) String() string {
 func (*MessagesConsumed) ProtoMessage() {}
 
 func (x *MessagesConsumed) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[29]
+	mi := &file_rollcall_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +3098,7 @@ func (x *MessagesConsumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessagesConsumed.ProtoReflect.Descriptor instead.
 func (*MessagesConsumed) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{29}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MessagesConsumed) GetMember() string {
@@ -2593,7 +3134,7 @@ type MessagesReturned struct {
 
 func (x *MessagesReturned) Reset() {
 	*x = MessagesReturned{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[30]
+	mi := &file_rollcall_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +3146,7 @@ func (x *MessagesReturned) String() string {
 func (*MessagesReturned) ProtoMessage() {}
 
 func (x *MessagesReturned) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[30]
+	mi := &file_rollcall_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +3159,7 @@ func (x *MessagesReturned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessagesReturned.ProtoReflect.Descriptor instead.
 func (*MessagesReturned) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{30}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MessagesReturned) GetMember() string {
@@ -2659,7 +3200,7 @@ type AgentBound struct {
 
 func (x *AgentBound) Reset() {
 	*x = AgentBound{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[31]
+	mi := &file_rollcall_v1_event_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +3212,7 @@ func (x *AgentBound) String() string {
 func (*AgentBound) ProtoMessage() {}
 
 func (x *AgentBound) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[31]
+	mi := &file_rollcall_v1_event_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +3225,7 @@ func (x *AgentBound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentBound.ProtoReflect.Descriptor instead.
 func (*AgentBound) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{31}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AgentBound) GetHash() string {
@@ -2735,7 +3276,7 @@ type RunStarted struct {
 
 func (x *RunStarted) Reset() {
 	*x = RunStarted{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[32]
+	mi := &file_rollcall_v1_event_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2747,7 +3288,7 @@ func (x *RunStarted) String() string {
 func (*RunStarted) ProtoMessage() {}
 
 func (x *RunStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[32]
+	mi := &file_rollcall_v1_event_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2760,7 +3301,7 @@ func (x *RunStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunStarted.ProtoReflect.Descriptor instead.
 func (*RunStarted) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{32}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RunStarted) GetRun() string {
@@ -2802,7 +3343,7 @@ type RunSuspended struct {
 
 func (x *RunSuspended) Reset() {
 	*x = RunSuspended{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[33]
+	mi := &file_rollcall_v1_event_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +3355,7 @@ func (x *RunSuspended) String() string {
 func (*RunSuspended) ProtoMessage() {}
 
 func (x *RunSuspended) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[33]
+	mi := &file_rollcall_v1_event_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3368,7 @@ func (x *RunSuspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunSuspended.ProtoReflect.Descriptor instead.
 func (*RunSuspended) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{33}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RunSuspended) GetRun() string {
@@ -2867,7 +3408,7 @@ type RunResumed struct {
 
 func (x *RunResumed) Reset() {
 	*x = RunResumed{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[34]
+	mi := &file_rollcall_v1_event_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3420,7 @@ func (x *RunResumed) String() string {
 func (*RunResumed) ProtoMessage() {}
 
 func (x *RunResumed) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[34]
+	mi := &file_rollcall_v1_event_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3433,7 @@ func (x *RunResumed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResumed.ProtoReflect.Descriptor instead.
 func (*RunResumed) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{34}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RunResumed) GetRun() string {
@@ -2944,7 +3485,7 @@ type ModelCallStarted struct {
 
 func (x *ModelCallStarted) Reset() {
 	*x = ModelCallStarted{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[35]
+	mi := &file_rollcall_v1_event_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +3497,7 @@ func (x *ModelCallStarted) String() string {
 func (*ModelCallStarted) ProtoMessage() {}
 
 func (x *ModelCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[35]
+	mi := &file_rollcall_v1_event_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +3510,7 @@ func (x *ModelCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelCallStarted.ProtoReflect.Descriptor instead.
 func (*ModelCallStarted) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{35}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ModelCallStarted) GetRun() string {
@@ -3021,7 +3562,7 @@ type ModelReplied struct {
 
 func (x *ModelReplied) Reset() {
 	*x = ModelReplied{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[36]
+	mi := &file_rollcall_v1_event_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3574,7 @@ func (x *ModelReplied) String() string {
 func (*ModelReplied) ProtoMessage() {}
 
 func (x *ModelReplied) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[36]
+	mi := &file_rollcall_v1_event_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3587,7 @@ func (x *ModelReplied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelReplied.ProtoReflect.Descriptor instead.
 func (*ModelReplied) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{36}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ModelReplied) GetRun() string {
@@ -3144,7 +3685,7 @@ type ModelCallFailed struct {
 
 func (x *ModelCallFailed) Reset() {
 	*x = ModelCallFailed{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[37]
+	mi := &file_rollcall_v1_event_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3156,7 +3697,7 @@ func (x *ModelCallFailed) String() string {
 func (*ModelCallFailed) ProtoMessage() {}
 
 func (x *ModelCallFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[37]
+	mi := &file_rollcall_v1_event_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3169,7 +3710,7 @@ func (x *ModelCallFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelCallFailed.ProtoReflect.Descriptor instead.
 func (*ModelCallFailed) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{37}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ModelCallFailed) GetRun() string {
@@ -3242,7 +3783,7 @@ type ToolCallStarted struct {
 
 func (x *ToolCallStarted) Reset() {
 	*x = ToolCallStarted{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[38]
+	mi := &file_rollcall_v1_event_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3795,7 @@ func (x *ToolCallStarted) String() string {
 func (*ToolCallStarted) ProtoMessage() {}
 
 func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[38]
+	mi := &file_rollcall_v1_event_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3808,7 @@ func (x *ToolCallStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallStarted.ProtoReflect.Descriptor instead.
 func (*ToolCallStarted) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{38}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ToolCallStarted) GetRun() string {
@@ -3329,7 +3870,7 @@ type ToolCallFinished struct {
 
 func (x *ToolCallFinished) Reset() {
 	*x = ToolCallFinished{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[39]
+	mi := &file_rollcall_v1_event_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3341,7 +3882,7 @@ func (x *ToolCallFinished) String() string {
 func (*ToolCallFinished) ProtoMessage() {}
 
 func (x *ToolCallFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[39]
+	mi := &file_rollcall_v1_event_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3895,7 @@ func (x *ToolCallFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCallFinished.ProtoReflect.Descriptor instead.
 func (*ToolCallFinished) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{39}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ToolCallFinished) GetRun() string {
@@ -3429,7 +3970,7 @@ type RunFinished struct {
 
 func (x *RunFinished) Reset() {
 	*x = RunFinished{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[40]
+	mi := &file_rollcall_v1_event_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3441,7 +3982,7 @@ func (x *RunFinished) String() string {
 func (*RunFinished) ProtoMessage() {}
 
 func (x *RunFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[40]
+	mi := &file_rollcall_v1_event_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3454,7 +3995,7 @@ func (x *RunFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunFinished.ProtoReflect.Descriptor instead.
 func (*RunFinished) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{40}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RunFinished) GetRun() string {
@@ -3510,7 +4051,7 @@ type FileWritten struct {
 
 func (x *FileWritten) Reset() {
 	*x = FileWritten{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[41]
+	mi := &file_rollcall_v1_event_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3522,7 +4063,7 @@ func (x *FileWritten) String() string {
 func (*FileWritten) ProtoMessage() {}
 
 func (x *FileWritten) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[41]
+	mi := &file_rollcall_v1_event_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3535,7 +4076,7 @@ func (x *FileWritten) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileWritten.ProtoReflect.Descriptor instead.
 func (*FileWritten) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{41}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FileWritten) GetMember() string {
@@ -3569,7 +4110,7 @@ type FileDeleted struct {
 
 func (x *FileDeleted) Reset() {
 	*x = FileDeleted{}
-	mi := &file_rollcall_v1_event_proto_msgTypes[42]
+	mi := &file_rollcall_v1_event_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3581,7 +4122,7 @@ func (x *FileDeleted) String() string {
 func (*FileDeleted) ProtoMessage() {}
 
 func (x *FileDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_event_proto_msgTypes[42]
+	mi := &file_rollcall_v1_event_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3594,7 +4135,7 @@ func (x *FileDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileDeleted.ProtoReflect.Descriptor instead.
 func (*FileDeleted) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{42}
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FileDeleted) GetMember() string {
@@ -3611,11 +4152,107 @@ func (x *FileDeleted) GetPath() string {
 	return ""
 }
 
+// SubagentStarted makes a member for one call of another: its delivery is the
+// call's result, and with the call it is gone.
+type SubagentStarted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Short id of the subagent.
+	Subagent  string `protobuf:"bytes,1,opt,name=subagent,proto3" json:"subagent,omitempty"`
+	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	AgentType string `protobuf:"bytes,3,opt,name=agent_type,json=agentType,proto3" json:"agent_type,omitempty"`
+	// Who called, and with which call.
+	Member        string `protobuf:"bytes,4,opt,name=member,proto3" json:"member,omitempty"`
+	Run           string `protobuf:"bytes,5,opt,name=run,proto3" json:"run,omitempty"`
+	Step          uint32 `protobuf:"varint,6,opt,name=step,proto3" json:"step,omitempty"`
+	Call          string `protobuf:"bytes,7,opt,name=call,proto3" json:"call,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubagentStarted) Reset() {
+	*x = SubagentStarted{}
+	mi := &file_rollcall_v1_event_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubagentStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubagentStarted) ProtoMessage() {}
+
+func (x *SubagentStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_event_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubagentStarted.ProtoReflect.Descriptor instead.
+func (*SubagentStarted) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_event_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *SubagentStarted) GetSubagent() string {
+	if x != nil {
+		return x.Subagent
+	}
+	return ""
+}
+
+func (x *SubagentStarted) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SubagentStarted) GetAgentType() string {
+	if x != nil {
+		return x.AgentType
+	}
+	return ""
+}
+
+func (x *SubagentStarted) GetMember() string {
+	if x != nil {
+		return x.Member
+	}
+	return ""
+}
+
+func (x *SubagentStarted) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *SubagentStarted) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *SubagentStarted) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
 var File_rollcall_v1_event_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x17rollcall/v1/event.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/types.proto\"\x83\x16\n" +
+	"\x17rollcall/v1/event.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/types.proto\"\xbf\x19\n" +
 	"\x05Event\x12R\n" +
 	"\x13conversation_opened\x18\x01 \x01(\v2\x1f.rollcall.v1.ConversationOpenedH\x00R\x12conversationOpened\x12R\n" +
 	"\x13conversation_paused\x18\x02 \x01(\v2\x1f.rollcall.v1.ConversationPausedH\x00R\x12conversationPaused\x12U\n" +
@@ -3634,7 +4271,12 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\vtimer_fired\x18\f \x01(\v2\x17.rollcall.v1.TimerFiredH\x00R\n" +
 	"timerFired\x12F\n" +
 	"\x0fcommand_refused\x18\r \x01(\v2\x1b.rollcall.v1.CommandRefusedH\x00R\x0ecommandRefused\x12=\n" +
-	"\flead_replied\x18\x0e \x01(\v2\x18.rollcall.v1.LeadRepliedH\x00R\vleadReplied\x12=\n" +
+	"\flead_replied\x18\x0e \x01(\v2\x18.rollcall.v1.LeadRepliedH\x00R\vleadReplied\x12O\n" +
+	"\x12approval_requested\x18\x0f \x01(\v2\x1e.rollcall.v1.ApprovalRequestedH\x00R\x11approvalRequested\x12I\n" +
+	"\x10approval_decided\x18\x10 \x01(\v2\x1c.rollcall.v1.ApprovalDecidedH\x00R\x0fapprovalDecided\x12F\n" +
+	"\x0fapproval_voided\x18\x11 \x01(\v2\x1b.rollcall.v1.ApprovalVoidedH\x00R\x0eapprovalVoided\x12F\n" +
+	"\x0fbudget_reserved\x18\x12 \x01(\v2\x1b.rollcall.v1.BudgetReservedH\x00R\x0ebudgetReserved\x12C\n" +
+	"\x0ebudget_settled\x18\x13 \x01(\v2\x1a.rollcall.v1.BudgetSettledH\x00R\rbudgetSettled\x12=\n" +
 	"\ftask_created\x18( \x01(\v2\x18.rollcall.v1.TaskCreatedH\x00R\vtaskCreated\x12=\n" +
 	"\ftask_updated\x18) \x01(\v2\x18.rollcall.v1.TaskUpdatedH\x00R\vtaskUpdated\x12@\n" +
 	"\rtask_promoted\x18* \x01(\v2\x19.rollcall.v1.TaskPromotedH\x00R\ftaskPromoted\x12=\n" +
@@ -3665,8 +4307,9 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x12tool_call_finished\x18N \x01(\v2\x1d.rollcall.v1.ToolCallFinishedH\x00R\x10toolCallFinished\x12=\n" +
 	"\frun_finished\x18O \x01(\v2\x18.rollcall.v1.RunFinishedH\x00R\vrunFinished\x12=\n" +
 	"\ffile_written\x18P \x01(\v2\x18.rollcall.v1.FileWrittenH\x00R\vfileWritten\x12=\n" +
-	"\ffile_deleted\x18Q \x01(\v2\x18.rollcall.v1.FileDeletedH\x00R\vfileDeletedB\x06\n" +
-	"\x04kind\"\x82\x02\n" +
+	"\ffile_deleted\x18Q \x01(\v2\x18.rollcall.v1.FileDeletedH\x00R\vfileDeleted\x12I\n" +
+	"\x10subagent_started\x18R \x01(\v2\x1c.rollcall.v1.SubagentStartedH\x00R\x0fsubagentStartedB\x06\n" +
+	"\x04kind\"\xbd\x02\n" +
 	"\x12ConversationOpened\x12\"\n" +
 	"\fconversation\x18\x01 \x01(\tR\fconversation\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x12\n" +
@@ -3675,7 +4318,8 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x06agents\x18\x05 \x03(\v2\x1c.rollcall.v1.AgentDefinitionR\x06agents\x12\x1d\n" +
 	"\n" +
 	"lead_agent\x18\x06 \x01(\tR\tleadAgent\x12+\n" +
-	"\x06budget\x18\a \x01(\v2\x13.rollcall.v1.BudgetR\x06budget\"$\n" +
+	"\x06budget\x18\a \x01(\v2\x13.rollcall.v1.BudgetR\x06budget\x129\n" +
+	"\tapprovals\x18\b \x01(\v2\x1b.rollcall.v1.ApprovalPolicyR\tapprovals\"$\n" +
 	"\x12ConversationPaused\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\"%\n" +
 	"\x13ConversationResumed\x12\x0e\n" +
@@ -3683,7 +4327,7 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\vTeamCreated\x12\x12\n" +
 	"\x04team\x18\x01 \x01(\tR\x04team\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04goal\x18\x03 \x01(\tR\x04goal\"\xaf\x01\n" +
+	"\x04goal\x18\x03 \x01(\tR\x04goal\"\xc3\x01\n" +
 	"\vMemberAdded\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12+\n" +
@@ -3691,7 +4335,8 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"agent_type\x18\x04 \x01(\tR\tagentType\x12\x12\n" +
 	"\x04team\x18\x05 \x01(\tR\x04team\x12\x14\n" +
-	"\x05ready\x18\x06 \x01(\bR\x05ready\"@\n" +
+	"\x05ready\x18\x06 \x01(\bR\x05ready\x12\x12\n" +
+	"\x04task\x18\a \x01(\tR\x04task\"@\n" +
 	"\x0eMemberShutdown\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"3\n" +
@@ -3720,7 +4365,40 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x0eCommandRefused\x12\x18\n" +
 	"\acommand\x18\x01 \x01(\tR\acommand\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"F\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf1\x01\n" +
+	"\x11ApprovalRequested\x12\x1a\n" +
+	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\x12\x10\n" +
+	"\x03run\x18\x03 \x01(\tR\x03run\x12\x12\n" +
+	"\x04step\x18\x04 \x01(\rR\x04step\x12\x12\n" +
+	"\x04call\x18\x05 \x01(\tR\x04call\x12\x12\n" +
+	"\x04tool\x18\x06 \x01(\tR\x04tool\x12,\n" +
+	"\x03due\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12,\n" +
+	"\x12approve_on_timeout\x18\b \x01(\bR\x10approveOnTimeout\"q\n" +
+	"\x0fApprovalDecided\x12\x1a\n" +
+	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x1a\n" +
+	"\bapproved\x18\x02 \x01(\bR\bapproved\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"D\n" +
+	"\x0eApprovalVoided\x12\x1a\n" +
+	"\bapproval\x18\x01 \x01(\tR\bapproval\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xa1\x01\n" +
+	"\x0eBudgetReserved\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\rR\x04step\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\rR\aattempt\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\x04R\x06tokens\x12\x1f\n" +
+	"\vcost_micros\x18\x06 \x01(\x04R\n" +
+	"costMicros\"\xa0\x01\n" +
+	"\rBudgetSettled\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
+	"\x06member\x18\x02 \x01(\tR\x06member\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\rR\x04step\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\rR\aattempt\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\x04R\x06tokens\x12\x1f\n" +
+	"\vcost_micros\x18\x06 \x01(\x04R\n" +
+	"costMicros\"F\n" +
 	"\vLeadReplied\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12%\n" +
 	"\x04text\x18\x02 \x01(\v2\x11.rollcall.v1.BodyR\x04text\"\xf2\x01\n" +
@@ -3781,7 +4459,7 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\rR\brevision\"=\n" +
 	"\x0fTaskMarkedStale\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xce\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x9b\x03\n" +
 	"\x10MessageDelivered\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.rollcall.v1.MailKindR\x04kind\x12\x12\n" +
@@ -3794,7 +4472,10 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x05topic\x18\t \x01(\tR\x05topic\x12\x12\n" +
 	"\x04task\x18\n" +
 	" \x01(\tR\x04task\x12\x14\n" +
-	"\x05about\x18\v \x01(\tR\x05about\"J\n" +
+	"\x05about\x18\v \x01(\tR\x05about\x12\x1b\n" +
+	"\tafter_run\x18\f \x01(\tR\bafterRun\x12\x1a\n" +
+	"\breplaces\x18\r \x01(\tR\breplaces\x12\x12\n" +
+	"\x04hops\x18\x0e \x01(\rR\x04hops\"J\n" +
 	"\n" +
 	"MessageRef\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\"\n" +
@@ -3892,7 +4573,16 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x04blob\x18\x03 \x01(\v2\x11.rollcall.v1.BlobR\x04blob\"9\n" +
 	"\vFileDeleted\x12\x16\n" +
 	"\x06member\x18\x01 \x01(\tR\x06member\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04pathB?Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1b\x06proto3"
+	"\x04path\x18\x02 \x01(\tR\x04path\"\xb2\x01\n" +
+	"\x0fSubagentStarted\x12\x1a\n" +
+	"\bsubagent\x18\x01 \x01(\tR\bsubagent\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"agent_type\x18\x03 \x01(\tR\tagentType\x12\x16\n" +
+	"\x06member\x18\x04 \x01(\tR\x06member\x12\x10\n" +
+	"\x03run\x18\x05 \x01(\tR\x03run\x12\x12\n" +
+	"\x04step\x18\x06 \x01(\rR\x04step\x12\x12\n" +
+	"\x04call\x18\a \x01(\tR\x04callB?Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1b\x06proto3"
 
 var (
 	file_rollcall_v1_event_proto_rawDescOnce sync.Once
@@ -3906,7 +4596,7 @@ func file_rollcall_v1_event_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_event_proto_rawDescData
 }
 
-var file_rollcall_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_rollcall_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_rollcall_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: rollcall.v1.Event
 	(*ConversationOpened)(nil),    // 1: rollcall.v1.ConversationOpened
@@ -3922,50 +4612,57 @@ var file_rollcall_v1_event_proto_goTypes = []any{
 	(*TimerArmed)(nil),            // 11: rollcall.v1.TimerArmed
 	(*TimerFired)(nil),            // 12: rollcall.v1.TimerFired
 	(*CommandRefused)(nil),        // 13: rollcall.v1.CommandRefused
-	(*LeadReplied)(nil),           // 14: rollcall.v1.LeadReplied
-	(*TaskCreated)(nil),           // 15: rollcall.v1.TaskCreated
-	(*TaskUpdated)(nil),           // 16: rollcall.v1.TaskUpdated
-	(*TaskPromoted)(nil),          // 17: rollcall.v1.TaskPromoted
-	(*TaskClaimed)(nil),           // 18: rollcall.v1.TaskClaimed
-	(*TaskReleased)(nil),          // 19: rollcall.v1.TaskReleased
-	(*TaskReassigned)(nil),        // 20: rollcall.v1.TaskReassigned
-	(*TaskCompleted)(nil),         // 21: rollcall.v1.TaskCompleted
-	(*TaskFailed)(nil),            // 22: rollcall.v1.TaskFailed
-	(*TaskBlocked)(nil),           // 23: rollcall.v1.TaskBlocked
-	(*TaskCancelled)(nil),         // 24: rollcall.v1.TaskCancelled
-	(*TaskReopened)(nil),          // 25: rollcall.v1.TaskReopened
-	(*TaskMarkedStale)(nil),       // 26: rollcall.v1.TaskMarkedStale
-	(*MessageDelivered)(nil),      // 27: rollcall.v1.MessageDelivered
-	(*MessageRef)(nil),            // 28: rollcall.v1.MessageRef
-	(*MessagesConsumed)(nil),      // 29: rollcall.v1.MessagesConsumed
-	(*MessagesReturned)(nil),      // 30: rollcall.v1.MessagesReturned
-	(*AgentBound)(nil),            // 31: rollcall.v1.AgentBound
-	(*RunStarted)(nil),            // 32: rollcall.v1.RunStarted
-	(*RunSuspended)(nil),          // 33: rollcall.v1.RunSuspended
-	(*RunResumed)(nil),            // 34: rollcall.v1.RunResumed
-	(*ModelCallStarted)(nil),      // 35: rollcall.v1.ModelCallStarted
-	(*ModelReplied)(nil),          // 36: rollcall.v1.ModelReplied
-	(*ModelCallFailed)(nil),       // 37: rollcall.v1.ModelCallFailed
-	(*ToolCallStarted)(nil),       // 38: rollcall.v1.ToolCallStarted
-	(*ToolCallFinished)(nil),      // 39: rollcall.v1.ToolCallFinished
-	(*RunFinished)(nil),           // 40: rollcall.v1.RunFinished
-	(*FileWritten)(nil),           // 41: rollcall.v1.FileWritten
-	(*FileDeleted)(nil),           // 42: rollcall.v1.FileDeleted
-	(*AgentDefinition)(nil),       // 43: rollcall.v1.AgentDefinition
-	(*Budget)(nil),                // 44: rollcall.v1.Budget
-	(MemberRole)(0),               // 45: rollcall.v1.MemberRole
-	(*timestamppb.Timestamp)(nil), // 46: google.protobuf.Timestamp
-	(*Body)(nil),                  // 47: rollcall.v1.Body
-	(TaskStatus)(0),               // 48: rollcall.v1.TaskStatus
-	(*Delivery)(nil),              // 49: rollcall.v1.Delivery
-	(MailKind)(0),                 // 50: rollcall.v1.MailKind
-	(MailMode)(0),                 // 51: rollcall.v1.MailMode
-	(*Ref)(nil),                   // 52: rollcall.v1.Ref
-	(*ToolDefinition)(nil),        // 53: rollcall.v1.ToolDefinition
-	(*ToolCall)(nil),              // 54: rollcall.v1.ToolCall
-	(*Usage)(nil),                 // 55: rollcall.v1.Usage
-	(FinishReason)(0),             // 56: rollcall.v1.FinishReason
-	(*Blob)(nil),                  // 57: rollcall.v1.Blob
+	(*ApprovalRequested)(nil),     // 14: rollcall.v1.ApprovalRequested
+	(*ApprovalDecided)(nil),       // 15: rollcall.v1.ApprovalDecided
+	(*ApprovalVoided)(nil),        // 16: rollcall.v1.ApprovalVoided
+	(*BudgetReserved)(nil),        // 17: rollcall.v1.BudgetReserved
+	(*BudgetSettled)(nil),         // 18: rollcall.v1.BudgetSettled
+	(*LeadReplied)(nil),           // 19: rollcall.v1.LeadReplied
+	(*TaskCreated)(nil),           // 20: rollcall.v1.TaskCreated
+	(*TaskUpdated)(nil),           // 21: rollcall.v1.TaskUpdated
+	(*TaskPromoted)(nil),          // 22: rollcall.v1.TaskPromoted
+	(*TaskClaimed)(nil),           // 23: rollcall.v1.TaskClaimed
+	(*TaskReleased)(nil),          // 24: rollcall.v1.TaskReleased
+	(*TaskReassigned)(nil),        // 25: rollcall.v1.TaskReassigned
+	(*TaskCompleted)(nil),         // 26: rollcall.v1.TaskCompleted
+	(*TaskFailed)(nil),            // 27: rollcall.v1.TaskFailed
+	(*TaskBlocked)(nil),           // 28: rollcall.v1.TaskBlocked
+	(*TaskCancelled)(nil),         // 29: rollcall.v1.TaskCancelled
+	(*TaskReopened)(nil),          // 30: rollcall.v1.TaskReopened
+	(*TaskMarkedStale)(nil),       // 31: rollcall.v1.TaskMarkedStale
+	(*MessageDelivered)(nil),      // 32: rollcall.v1.MessageDelivered
+	(*MessageRef)(nil),            // 33: rollcall.v1.MessageRef
+	(*MessagesConsumed)(nil),      // 34: rollcall.v1.MessagesConsumed
+	(*MessagesReturned)(nil),      // 35: rollcall.v1.MessagesReturned
+	(*AgentBound)(nil),            // 36: rollcall.v1.AgentBound
+	(*RunStarted)(nil),            // 37: rollcall.v1.RunStarted
+	(*RunSuspended)(nil),          // 38: rollcall.v1.RunSuspended
+	(*RunResumed)(nil),            // 39: rollcall.v1.RunResumed
+	(*ModelCallStarted)(nil),      // 40: rollcall.v1.ModelCallStarted
+	(*ModelReplied)(nil),          // 41: rollcall.v1.ModelReplied
+	(*ModelCallFailed)(nil),       // 42: rollcall.v1.ModelCallFailed
+	(*ToolCallStarted)(nil),       // 43: rollcall.v1.ToolCallStarted
+	(*ToolCallFinished)(nil),      // 44: rollcall.v1.ToolCallFinished
+	(*RunFinished)(nil),           // 45: rollcall.v1.RunFinished
+	(*FileWritten)(nil),           // 46: rollcall.v1.FileWritten
+	(*FileDeleted)(nil),           // 47: rollcall.v1.FileDeleted
+	(*SubagentStarted)(nil),       // 48: rollcall.v1.SubagentStarted
+	(*AgentDefinition)(nil),       // 49: rollcall.v1.AgentDefinition
+	(*Budget)(nil),                // 50: rollcall.v1.Budget
+	(*ApprovalPolicy)(nil),        // 51: rollcall.v1.ApprovalPolicy
+	(MemberRole)(0),               // 52: rollcall.v1.MemberRole
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
+	(*Body)(nil),                  // 54: rollcall.v1.Body
+	(TaskStatus)(0),               // 55: rollcall.v1.TaskStatus
+	(*Delivery)(nil),              // 56: rollcall.v1.Delivery
+	(MailKind)(0),                 // 57: rollcall.v1.MailKind
+	(MailMode)(0),                 // 58: rollcall.v1.MailMode
+	(*Ref)(nil),                   // 59: rollcall.v1.Ref
+	(*ToolDefinition)(nil),        // 60: rollcall.v1.ToolDefinition
+	(*ToolCall)(nil),              // 61: rollcall.v1.ToolCall
+	(*Usage)(nil),                 // 62: rollcall.v1.Usage
+	(FinishReason)(0),             // 63: rollcall.v1.FinishReason
+	(*Blob)(nil),                  // 64: rollcall.v1.Blob
 }
 var file_rollcall_v1_event_proto_depIdxs = []int32{
 	1,  // 0: rollcall.v1.Event.conversation_opened:type_name -> rollcall.v1.ConversationOpened
@@ -3981,64 +4678,72 @@ var file_rollcall_v1_event_proto_depIdxs = []int32{
 	11, // 10: rollcall.v1.Event.timer_armed:type_name -> rollcall.v1.TimerArmed
 	12, // 11: rollcall.v1.Event.timer_fired:type_name -> rollcall.v1.TimerFired
 	13, // 12: rollcall.v1.Event.command_refused:type_name -> rollcall.v1.CommandRefused
-	14, // 13: rollcall.v1.Event.lead_replied:type_name -> rollcall.v1.LeadReplied
-	15, // 14: rollcall.v1.Event.task_created:type_name -> rollcall.v1.TaskCreated
-	16, // 15: rollcall.v1.Event.task_updated:type_name -> rollcall.v1.TaskUpdated
-	17, // 16: rollcall.v1.Event.task_promoted:type_name -> rollcall.v1.TaskPromoted
-	18, // 17: rollcall.v1.Event.task_claimed:type_name -> rollcall.v1.TaskClaimed
-	19, // 18: rollcall.v1.Event.task_released:type_name -> rollcall.v1.TaskReleased
-	20, // 19: rollcall.v1.Event.task_reassigned:type_name -> rollcall.v1.TaskReassigned
-	21, // 20: rollcall.v1.Event.task_completed:type_name -> rollcall.v1.TaskCompleted
-	22, // 21: rollcall.v1.Event.task_failed:type_name -> rollcall.v1.TaskFailed
-	23, // 22: rollcall.v1.Event.task_blocked:type_name -> rollcall.v1.TaskBlocked
-	24, // 23: rollcall.v1.Event.task_cancelled:type_name -> rollcall.v1.TaskCancelled
-	25, // 24: rollcall.v1.Event.task_reopened:type_name -> rollcall.v1.TaskReopened
-	26, // 25: rollcall.v1.Event.task_marked_stale:type_name -> rollcall.v1.TaskMarkedStale
-	27, // 26: rollcall.v1.Event.message_delivered:type_name -> rollcall.v1.MessageDelivered
-	29, // 27: rollcall.v1.Event.messages_consumed:type_name -> rollcall.v1.MessagesConsumed
-	30, // 28: rollcall.v1.Event.messages_returned:type_name -> rollcall.v1.MessagesReturned
-	31, // 29: rollcall.v1.Event.agent_bound:type_name -> rollcall.v1.AgentBound
-	32, // 30: rollcall.v1.Event.run_started:type_name -> rollcall.v1.RunStarted
-	33, // 31: rollcall.v1.Event.run_suspended:type_name -> rollcall.v1.RunSuspended
-	34, // 32: rollcall.v1.Event.run_resumed:type_name -> rollcall.v1.RunResumed
-	35, // 33: rollcall.v1.Event.model_call_started:type_name -> rollcall.v1.ModelCallStarted
-	36, // 34: rollcall.v1.Event.model_replied:type_name -> rollcall.v1.ModelReplied
-	37, // 35: rollcall.v1.Event.model_call_failed:type_name -> rollcall.v1.ModelCallFailed
-	38, // 36: rollcall.v1.Event.tool_call_started:type_name -> rollcall.v1.ToolCallStarted
-	39, // 37: rollcall.v1.Event.tool_call_finished:type_name -> rollcall.v1.ToolCallFinished
-	40, // 38: rollcall.v1.Event.run_finished:type_name -> rollcall.v1.RunFinished
-	41, // 39: rollcall.v1.Event.file_written:type_name -> rollcall.v1.FileWritten
-	42, // 40: rollcall.v1.Event.file_deleted:type_name -> rollcall.v1.FileDeleted
-	43, // 41: rollcall.v1.ConversationOpened.agents:type_name -> rollcall.v1.AgentDefinition
-	44, // 42: rollcall.v1.ConversationOpened.budget:type_name -> rollcall.v1.Budget
-	45, // 43: rollcall.v1.MemberAdded.role:type_name -> rollcall.v1.MemberRole
-	44, // 44: rollcall.v1.BudgetRaised.budget:type_name -> rollcall.v1.Budget
-	46, // 45: rollcall.v1.TimerArmed.due:type_name -> google.protobuf.Timestamp
-	47, // 46: rollcall.v1.LeadReplied.text:type_name -> rollcall.v1.Body
-	48, // 47: rollcall.v1.TaskCreated.status:type_name -> rollcall.v1.TaskStatus
-	48, // 48: rollcall.v1.TaskPromoted.status:type_name -> rollcall.v1.TaskStatus
-	49, // 49: rollcall.v1.TaskCompleted.delivery:type_name -> rollcall.v1.Delivery
-	50, // 50: rollcall.v1.MessageDelivered.kind:type_name -> rollcall.v1.MailKind
-	47, // 51: rollcall.v1.MessageDelivered.body:type_name -> rollcall.v1.Body
-	51, // 52: rollcall.v1.MessageDelivered.mode:type_name -> rollcall.v1.MailMode
-	52, // 53: rollcall.v1.MessageRef.ref:type_name -> rollcall.v1.Ref
-	28, // 54: rollcall.v1.MessagesConsumed.messages:type_name -> rollcall.v1.MessageRef
-	28, // 55: rollcall.v1.MessagesReturned.messages:type_name -> rollcall.v1.MessageRef
-	43, // 56: rollcall.v1.AgentBound.definition:type_name -> rollcall.v1.AgentDefinition
-	53, // 57: rollcall.v1.AgentBound.tools:type_name -> rollcall.v1.ToolDefinition
-	28, // 58: rollcall.v1.RunStarted.consumed:type_name -> rollcall.v1.MessageRef
-	47, // 59: rollcall.v1.ModelReplied.text:type_name -> rollcall.v1.Body
-	47, // 60: rollcall.v1.ModelReplied.reasoning:type_name -> rollcall.v1.Body
-	54, // 61: rollcall.v1.ModelReplied.calls:type_name -> rollcall.v1.ToolCall
-	55, // 62: rollcall.v1.ModelReplied.usage:type_name -> rollcall.v1.Usage
-	47, // 63: rollcall.v1.ToolCallFinished.output:type_name -> rollcall.v1.Body
-	56, // 64: rollcall.v1.RunFinished.reason:type_name -> rollcall.v1.FinishReason
-	57, // 65: rollcall.v1.FileWritten.blob:type_name -> rollcall.v1.Blob
-	66, // [66:66] is the sub-list for method output_type
-	66, // [66:66] is the sub-list for method input_type
-	66, // [66:66] is the sub-list for extension type_name
-	66, // [66:66] is the sub-list for extension extendee
-	0,  // [0:66] is the sub-list for field type_name
+	19, // 13: rollcall.v1.Event.lead_replied:type_name -> rollcall.v1.LeadReplied
+	14, // 14: rollcall.v1.Event.approval_requested:type_name -> rollcall.v1.ApprovalRequested
+	15, // 15: rollcall.v1.Event.approval_decided:type_name -> rollcall.v1.ApprovalDecided
+	16, // 16: rollcall.v1.Event.approval_voided:type_name -> rollcall.v1.ApprovalVoided
+	17, // 17: rollcall.v1.Event.budget_reserved:type_name -> rollcall.v1.BudgetReserved
+	18, // 18: rollcall.v1.Event.budget_settled:type_name -> rollcall.v1.BudgetSettled
+	20, // 19: rollcall.v1.Event.task_created:type_name -> rollcall.v1.TaskCreated
+	21, // 20: rollcall.v1.Event.task_updated:type_name -> rollcall.v1.TaskUpdated
+	22, // 21: rollcall.v1.Event.task_promoted:type_name -> rollcall.v1.TaskPromoted
+	23, // 22: rollcall.v1.Event.task_claimed:type_name -> rollcall.v1.TaskClaimed
+	24, // 23: rollcall.v1.Event.task_released:type_name -> rollcall.v1.TaskReleased
+	25, // 24: rollcall.v1.Event.task_reassigned:type_name -> rollcall.v1.TaskReassigned
+	26, // 25: rollcall.v1.Event.task_completed:type_name -> rollcall.v1.TaskCompleted
+	27, // 26: rollcall.v1.Event.task_failed:type_name -> rollcall.v1.TaskFailed
+	28, // 27: rollcall.v1.Event.task_blocked:type_name -> rollcall.v1.TaskBlocked
+	29, // 28: rollcall.v1.Event.task_cancelled:type_name -> rollcall.v1.TaskCancelled
+	30, // 29: rollcall.v1.Event.task_reopened:type_name -> rollcall.v1.TaskReopened
+	31, // 30: rollcall.v1.Event.task_marked_stale:type_name -> rollcall.v1.TaskMarkedStale
+	32, // 31: rollcall.v1.Event.message_delivered:type_name -> rollcall.v1.MessageDelivered
+	34, // 32: rollcall.v1.Event.messages_consumed:type_name -> rollcall.v1.MessagesConsumed
+	35, // 33: rollcall.v1.Event.messages_returned:type_name -> rollcall.v1.MessagesReturned
+	36, // 34: rollcall.v1.Event.agent_bound:type_name -> rollcall.v1.AgentBound
+	37, // 35: rollcall.v1.Event.run_started:type_name -> rollcall.v1.RunStarted
+	38, // 36: rollcall.v1.Event.run_suspended:type_name -> rollcall.v1.RunSuspended
+	39, // 37: rollcall.v1.Event.run_resumed:type_name -> rollcall.v1.RunResumed
+	40, // 38: rollcall.v1.Event.model_call_started:type_name -> rollcall.v1.ModelCallStarted
+	41, // 39: rollcall.v1.Event.model_replied:type_name -> rollcall.v1.ModelReplied
+	42, // 40: rollcall.v1.Event.model_call_failed:type_name -> rollcall.v1.ModelCallFailed
+	43, // 41: rollcall.v1.Event.tool_call_started:type_name -> rollcall.v1.ToolCallStarted
+	44, // 42: rollcall.v1.Event.tool_call_finished:type_name -> rollcall.v1.ToolCallFinished
+	45, // 43: rollcall.v1.Event.run_finished:type_name -> rollcall.v1.RunFinished
+	46, // 44: rollcall.v1.Event.file_written:type_name -> rollcall.v1.FileWritten
+	47, // 45: rollcall.v1.Event.file_deleted:type_name -> rollcall.v1.FileDeleted
+	48, // 46: rollcall.v1.Event.subagent_started:type_name -> rollcall.v1.SubagentStarted
+	49, // 47: rollcall.v1.ConversationOpened.agents:type_name -> rollcall.v1.AgentDefinition
+	50, // 48: rollcall.v1.ConversationOpened.budget:type_name -> rollcall.v1.Budget
+	51, // 49: rollcall.v1.ConversationOpened.approvals:type_name -> rollcall.v1.ApprovalPolicy
+	52, // 50: rollcall.v1.MemberAdded.role:type_name -> rollcall.v1.MemberRole
+	50, // 51: rollcall.v1.BudgetRaised.budget:type_name -> rollcall.v1.Budget
+	53, // 52: rollcall.v1.TimerArmed.due:type_name -> google.protobuf.Timestamp
+	53, // 53: rollcall.v1.ApprovalRequested.due:type_name -> google.protobuf.Timestamp
+	54, // 54: rollcall.v1.LeadReplied.text:type_name -> rollcall.v1.Body
+	55, // 55: rollcall.v1.TaskCreated.status:type_name -> rollcall.v1.TaskStatus
+	55, // 56: rollcall.v1.TaskPromoted.status:type_name -> rollcall.v1.TaskStatus
+	56, // 57: rollcall.v1.TaskCompleted.delivery:type_name -> rollcall.v1.Delivery
+	57, // 58: rollcall.v1.MessageDelivered.kind:type_name -> rollcall.v1.MailKind
+	54, // 59: rollcall.v1.MessageDelivered.body:type_name -> rollcall.v1.Body
+	58, // 60: rollcall.v1.MessageDelivered.mode:type_name -> rollcall.v1.MailMode
+	59, // 61: rollcall.v1.MessageRef.ref:type_name -> rollcall.v1.Ref
+	33, // 62: rollcall.v1.MessagesConsumed.messages:type_name -> rollcall.v1.MessageRef
+	33, // 63: rollcall.v1.MessagesReturned.messages:type_name -> rollcall.v1.MessageRef
+	49, // 64: rollcall.v1.AgentBound.definition:type_name -> rollcall.v1.AgentDefinition
+	60, // 65: rollcall.v1.AgentBound.tools:type_name -> rollcall.v1.ToolDefinition
+	33, // 66: rollcall.v1.RunStarted.consumed:type_name -> rollcall.v1.MessageRef
+	54, // 67: rollcall.v1.ModelReplied.text:type_name -> rollcall.v1.Body
+	54, // 68: rollcall.v1.ModelReplied.reasoning:type_name -> rollcall.v1.Body
+	61, // 69: rollcall.v1.ModelReplied.calls:type_name -> rollcall.v1.ToolCall
+	62, // 70: rollcall.v1.ModelReplied.usage:type_name -> rollcall.v1.Usage
+	54, // 71: rollcall.v1.ToolCallFinished.output:type_name -> rollcall.v1.Body
+	63, // 72: rollcall.v1.RunFinished.reason:type_name -> rollcall.v1.FinishReason
+	64, // 73: rollcall.v1.FileWritten.blob:type_name -> rollcall.v1.Blob
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_event_proto_init() }
@@ -4062,6 +4767,11 @@ func file_rollcall_v1_event_proto_init() {
 		(*Event_TimerFired)(nil),
 		(*Event_CommandRefused)(nil),
 		(*Event_LeadReplied)(nil),
+		(*Event_ApprovalRequested)(nil),
+		(*Event_ApprovalDecided)(nil),
+		(*Event_ApprovalVoided)(nil),
+		(*Event_BudgetReserved)(nil),
+		(*Event_BudgetSettled)(nil),
 		(*Event_TaskCreated)(nil),
 		(*Event_TaskUpdated)(nil),
 		(*Event_TaskPromoted)(nil),
@@ -4089,15 +4799,16 @@ func file_rollcall_v1_event_proto_init() {
 		(*Event_RunFinished)(nil),
 		(*Event_FileWritten)(nil),
 		(*Event_FileDeleted)(nil),
+		(*Event_SubagentStarted)(nil),
 	}
-	file_rollcall_v1_event_proto_msgTypes[16].OneofWrappers = []any{}
+	file_rollcall_v1_event_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_event_proto_rawDesc), len(file_rollcall_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   43,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -214,6 +214,8 @@ const (
 	MemberRole_MEMBER_ROLE_UNSPECIFIED MemberRole = 0
 	MemberRole_MEMBER_ROLE_LEAD        MemberRole = 1
 	MemberRole_MEMBER_ROLE_MEMBER      MemberRole = 2
+	// Works for one tool call of another member; nobody writes to it.
+	MemberRole_MEMBER_ROLE_SUBAGENT MemberRole = 3
 )
 
 // Enum value maps for MemberRole.
@@ -222,11 +224,13 @@ var (
 		0: "MEMBER_ROLE_UNSPECIFIED",
 		1: "MEMBER_ROLE_LEAD",
 		2: "MEMBER_ROLE_MEMBER",
+		3: "MEMBER_ROLE_SUBAGENT",
 	}
 	MemberRole_value = map[string]int32{
 		"MEMBER_ROLE_UNSPECIFIED": 0,
 		"MEMBER_ROLE_LEAD":        1,
 		"MEMBER_ROLE_MEMBER":      2,
+		"MEMBER_ROLE_SUBAGENT":    3,
 	}
 )
 
@@ -850,9 +854,11 @@ type AgentDefinition struct {
 	// Empty: the node's default model.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
 	// Names of the tools beside the contract's; empty: all that the node has.
-	Tools         []string     `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
-	Memory        MemoryPolicy `protobuf:"varint,6,opt,name=memory,proto3,enum=rollcall.v1.MemoryPolicy" json:"memory,omitempty"`
-	Budget        *Budget      `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
+	Tools  []string     `protobuf:"bytes,5,rep,name=tools,proto3" json:"tools,omitempty"`
+	Memory MemoryPolicy `protobuf:"varint,6,opt,name=memory,proto3,enum=rollcall.v1.MemoryPolicy" json:"memory,omitempty"`
+	Budget *Budget      `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
+	// Names of tools whose calls the operator must approve.
+	Approve       []string `protobuf:"bytes,8,rep,name=approve,proto3" json:"approve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -936,6 +942,13 @@ func (x *AgentDefinition) GetBudget() *Budget {
 	return nil
 }
 
+func (x *AgentDefinition) GetApprove() []string {
+	if x != nil {
+		return x.Approve
+	}
+	return nil
+}
+
 // ToolDefinition is a tool as it is shown to a model.
 type ToolDefinition struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -946,7 +959,11 @@ type ToolDefinition struct {
 	// Safe to repeat after a crash.
 	Idempotent bool `protobuf:"varint,4,opt,name=idempotent,proto3" json:"idempotent,omitempty"`
 	// Decided by the log itself (a coordination tool), not executed outside.
-	Coordination  bool `protobuf:"varint,5,opt,name=coordination,proto3" json:"coordination,omitempty"`
+	Coordination bool `protobuf:"varint,5,opt,name=coordination,proto3" json:"coordination,omitempty"`
+	// Each call waits for the operator's approval.
+	NeedsApproval bool `protobuf:"varint,6,opt,name=needs_approval,json=needsApproval,proto3" json:"needs_approval,omitempty"`
+	// At most one successful call a run.
+	Once          bool `protobuf:"varint,7,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1016,6 +1033,82 @@ func (x *ToolDefinition) GetCoordination() bool {
 	return false
 }
 
+func (x *ToolDefinition) GetNeedsApproval() bool {
+	if x != nil {
+		return x.NeedsApproval
+	}
+	return false
+}
+
+func (x *ToolDefinition) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
+// ApprovalPolicy says which calls the operator must approve.
+type ApprovalPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tools []string               `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Seconds until the default decides; 0: it waits for ever.
+	TimeoutSeconds   uint64 `protobuf:"varint,2,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
+	ApproveOnTimeout bool   `protobuf:"varint,3,opt,name=approve_on_timeout,json=approveOnTimeout,proto3" json:"approve_on_timeout,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ApprovalPolicy) Reset() {
+	*x = ApprovalPolicy{}
+	mi := &file_rollcall_v1_types_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovalPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovalPolicy) ProtoMessage() {}
+
+func (x *ApprovalPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_types_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovalPolicy.ProtoReflect.Descriptor instead.
+func (*ApprovalPolicy) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ApprovalPolicy) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+func (x *ApprovalPolicy) GetTimeoutSeconds() uint64 {
+	if x != nil {
+		return x.TimeoutSeconds
+	}
+	return 0
+}
+
+func (x *ApprovalPolicy) GetApproveOnTimeout() bool {
+	if x != nil {
+		return x.ApproveOnTimeout
+	}
+	return false
+}
+
 // FileChange is one change to a member's workspace.
 type FileChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1029,7 +1122,7 @@ type FileChange struct {
 
 func (x *FileChange) Reset() {
 	*x = FileChange{}
-	mi := &file_rollcall_v1_types_proto_msgTypes[8]
+	mi := &file_rollcall_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1134,7 @@ func (x *FileChange) String() string {
 func (*FileChange) ProtoMessage() {}
 
 func (x *FileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_types_proto_msgTypes[8]
+	mi := &file_rollcall_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1147,7 @@ func (x *FileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChange.ProtoReflect.Descriptor instead.
 func (*FileChange) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FileChange) GetPath() string {
@@ -1082,7 +1175,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_rollcall_v1_types_proto_msgTypes[9]
+	mi := &file_rollcall_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1187,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_types_proto_msgTypes[9]
+	mi := &file_rollcall_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1200,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Delivery) GetSummary() string {
@@ -1137,7 +1230,7 @@ type MemberSpec struct {
 
 func (x *MemberSpec) Reset() {
 	*x = MemberSpec{}
-	mi := &file_rollcall_v1_types_proto_msgTypes[10]
+	mi := &file_rollcall_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1242,7 @@ func (x *MemberSpec) String() string {
 func (*MemberSpec) ProtoMessage() {}
 
 func (x *MemberSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_types_proto_msgTypes[10]
+	mi := &file_rollcall_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1255,7 @@ func (x *MemberSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberSpec.ProtoReflect.Descriptor instead.
 func (*MemberSpec) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_rollcall_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MemberSpec) GetName() string {
@@ -1225,7 +1318,7 @@ const file_rollcall_v1_types_proto_rawDesc = "" +
 	"\x06tokens\x18\x01 \x01(\x04R\x06tokens\x12\x1f\n" +
 	"\vcost_micros\x18\x02 \x01(\x04R\n" +
 	"costMicros\x12\x14\n" +
-	"\x05steps\x18\x03 \x01(\rR\x05steps\"\xeb\x01\n" +
+	"\x05steps\x18\x03 \x01(\rR\x05steps\"\x85\x02\n" +
 	"\x0fAgentDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x16\n" +
@@ -1233,7 +1326,8 @@ const file_rollcall_v1_types_proto_rawDesc = "" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x14\n" +
 	"\x05tools\x18\x05 \x03(\tR\x05tools\x121\n" +
 	"\x06memory\x18\x06 \x01(\x0e2\x19.rollcall.v1.MemoryPolicyR\x06memory\x12+\n" +
-	"\x06budget\x18\a \x01(\v2\x13.rollcall.v1.BudgetR\x06budget\"\xa2\x01\n" +
+	"\x06budget\x18\a \x01(\v2\x13.rollcall.v1.BudgetR\x06budget\x12\x18\n" +
+	"\aapprove\x18\b \x03(\tR\aapprove\"\xdd\x01\n" +
 	"\x0eToolDefinition\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x16\n" +
@@ -1241,7 +1335,13 @@ const file_rollcall_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"idempotent\x18\x04 \x01(\bR\n" +
 	"idempotent\x12\"\n" +
-	"\fcoordination\x18\x05 \x01(\bR\fcoordination\"G\n" +
+	"\fcoordination\x18\x05 \x01(\bR\fcoordination\x12%\n" +
+	"\x0eneeds_approval\x18\x06 \x01(\bR\rneedsApproval\x12\x12\n" +
+	"\x04once\x18\a \x01(\bR\x04once\"}\n" +
+	"\x0eApprovalPolicy\x12\x14\n" +
+	"\x05tools\x18\x01 \x03(\tR\x05tools\x12'\n" +
+	"\x0ftimeout_seconds\x18\x02 \x01(\x04R\x0etimeoutSeconds\x12,\n" +
+	"\x12approve_on_timeout\x18\x03 \x01(\bR\x10approveOnTimeout\"G\n" +
 	"\n" +
 	"FileChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12%\n" +
@@ -1278,12 +1378,13 @@ const file_rollcall_v1_types_proto_rawDesc = "" +
 	"\x15MEMBER_STATUS_WORKING\x10\x02\x12\x16\n" +
 	"\x12MEMBER_STATUS_IDLE\x10\x03\x12\x19\n" +
 	"\x15MEMBER_STATUS_WAITING\x10\x04\x12\x1a\n" +
-	"\x16MEMBER_STATUS_SHUTDOWN\x10\x05*W\n" +
+	"\x16MEMBER_STATUS_SHUTDOWN\x10\x05*q\n" +
 	"\n" +
 	"MemberRole\x12\x1b\n" +
 	"\x17MEMBER_ROLE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10MEMBER_ROLE_LEAD\x10\x01\x12\x16\n" +
-	"\x12MEMBER_ROLE_MEMBER\x10\x02*\xe1\x01\n" +
+	"\x12MEMBER_ROLE_MEMBER\x10\x02\x12\x18\n" +
+	"\x14MEMBER_ROLE_SUBAGENT\x10\x03*\xe1\x01\n" +
 	"\n" +
 	"TaskStatus\x12\x1b\n" +
 	"\x17TASK_STATUS_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -1322,7 +1423,7 @@ func file_rollcall_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_rollcall_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_rollcall_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_rollcall_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_rollcall_v1_types_proto_goTypes = []any{
 	(MailKind)(0),           // 0: rollcall.v1.MailKind
 	(MailMode)(0),           // 1: rollcall.v1.MailMode
@@ -1339,9 +1440,10 @@ var file_rollcall_v1_types_proto_goTypes = []any{
 	(*Budget)(nil),          // 12: rollcall.v1.Budget
 	(*AgentDefinition)(nil), // 13: rollcall.v1.AgentDefinition
 	(*ToolDefinition)(nil),  // 14: rollcall.v1.ToolDefinition
-	(*FileChange)(nil),      // 15: rollcall.v1.FileChange
-	(*Delivery)(nil),        // 16: rollcall.v1.Delivery
-	(*MemberSpec)(nil),      // 17: rollcall.v1.MemberSpec
+	(*ApprovalPolicy)(nil),  // 15: rollcall.v1.ApprovalPolicy
+	(*FileChange)(nil),      // 16: rollcall.v1.FileChange
+	(*Delivery)(nil),        // 17: rollcall.v1.Delivery
+	(*MemberSpec)(nil),      // 18: rollcall.v1.MemberSpec
 }
 var file_rollcall_v1_types_proto_depIdxs = []int32{
 	8,  // 0: rollcall.v1.Body.blob:type_name -> rollcall.v1.Blob
@@ -1367,7 +1469,7 @@ func file_rollcall_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_types_proto_rawDesc), len(file_rollcall_v1_types_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
