@@ -48,7 +48,7 @@ func (t *teller) hear(c *rollcallv1.Commit) []sentence {
 }
 
 func (t *teller) tell(e *rollcallv1.Event) sentence {
-	for _, part := range []func(*rollcallv1.Event) (sentence, bool){t.conversation, t.board, t.mail, t.turn, t.step} {
+	for _, part := range []func(*rollcallv1.Event) (sentence, bool){t.conversation, t.decisions, t.board, t.mail, t.turn, t.step} {
 		if s, ok := part(e); ok {
 			return s
 		}
