@@ -28,21 +28,37 @@ func (j *JetStream) Current(ctx context.Context) error {
 	}
 }
 
-// Led fails when nobody leads the log, or who does has not heard from most
-// replicas for long: what is read then may be old. A replica without a leader
-// tells of the stream in its place.
-func (j *JetStream) Led(ctx context.Context) error {
-	if !j.replicated {
+// LastSeq implements Log. A replica without a leader tells of the stream in its
+// place, and a leader that was cut off tells of the past: neither is believed.
+//
+// After damage the stream may remember a higher sequence than that of the last
+// message that it has; nobody can read on to that one.
+func (j *JetStream) LastSeq(ctx context.Context) (uint64, error) {
+	var state jetstream.StreamState
+	err := persist(ctx, func() error {
+		s, err := j.js.Stream(ctx, StreamEvents)
+		if err != nil {
+			return err
+		}
+		if state = s.CachedInfo().State; j.replicated && !heard(s.CachedInfo().Cluster, silentFor) {
+			return errLeaderless
+		}
 		return nil
-	}
-	s, err := j.js.Stream(ctx, StreamEvents)
-	if err == nil && !heard(s.CachedInfo().Cluster, silentFor) {
-		err = errLeaderless
-	}
+	})
 	if err != nil {
-		return fmt.Errorf("who leads the log: %w", err)
+		return 0, fmt.Errorf("last sequence of the log: %w", err)
 	}
-	return nil
+	if state.Msgs == 0 {
+		return 0, nil
+	}
+	if state.NumDeleted == 0 {
+		return state.LastSeq, nil
+	}
+	m, ok, err := j.leaderGet(ctx, StreamEvents, getRequest{LastFor: prefixEvents + ">"})
+	if err != nil || !ok {
+		return 0, err
+	}
+	return m.seq, nil
 }
 
 // silentFor is several of the heartbeats that replicas answer once a second.
@@ -65,12 +81,4 @@ func heard(c *jetstream.ClusterInfo, within time.Duration) bool {
 		}
 	}
 	return c.Leader != "" && 2*n > len(c.Replicas)+1
-}
-
-// Led asks the store that is guarded, if it knows.
-func (g *guarded) Led(ctx context.Context) error {
-	if l, ok := g.Store.(interface{ Led(context.Context) error }); ok {
-		return l.Led(ctx)
-	}
-	return nil
 }

@@ -1,11 +1,11 @@
 package eventstore
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -36,14 +36,32 @@ func TestWhoIsHeard(t *testing.T) {
 	}
 }
 
-type leaderless struct{ Store }
-
-func (leaderless) Led(context.Context) error { return errLeaderless }
-
-// The guarded store, which nodes use, passes it on.
-func TestAGuardedLogIsAskedWhoLeads(t *testing.T) {
-	l, ok := Guard(leaderless{}, nil, nil).(interface{ Led(context.Context) error })
-	if !ok || !errors.Is(l.Led(t.Context()), errLeaderless) {
-		t.Error("nobody hears that the log has no leader")
+// The end of the log is what a leader says that most replicas know, and nothing
+// that was said before by one who is none.
+func TestTheEndOfTheLogIsTheLeaders(t *testing.T) {
+	nc, s := alone(t)
+	var err error
+	if s.js, err = jetstream.NewWithAPIPrefix(nc, "told"); err != nil {
+		t.Fatal(err)
+	}
+	s.replicated = true
+	const answer = `{"state":{"messages":%d,"last_seq":%d},"cluster":{"leader":%q,"replicas":[{"name":"b","active":%d},{"name":"c","active":%d}]}}`
+	answers := []string{
+		fmt.Sprintf(answer, 3, 3, "", 0, 0), // a replica without a leader
+		fmt.Sprintf(answer, 4, 4, "a", silentFor, silentFor),
+		`{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`,
+		fmt.Sprintf(answer, 7, 7, "a", silentFor, time.Second),
+	}
+	asked := 0
+	sub, err := nc.Subscribe("told.STREAM.INFO."+StreamEvents, func(m *nats.Msg) {
+		_ = m.Respond([]byte(answers[asked])) // who asks in vain asks again
+		asked++
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	if last, err := s.LastSeq(t.Context()); err != nil || last != 7 {
+		t.Errorf("the log ends at %d: %v", last, err)
 	}
 }

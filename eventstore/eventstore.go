@@ -95,7 +95,8 @@ type Log interface {
 	// since Current was called: what it has then is all that was acknowledged
 	// before. A leader that was cut off answers from the past until it notices.
 	Current(ctx context.Context) error
-	// LastSeq is the last sequence of the stream, read from the leader.
+	// LastSeq is the last sequence of the stream. It waits until most replicas
+	// have a leader to tell it.
 	LastSeq(ctx context.Context) (uint64, error)
 	// Conversations lists the keys that have commits in the given partitions.
 	Conversations(ctx context.Context, partitions []int) ([]domain.Key, error)

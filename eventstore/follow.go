@@ -20,8 +20,8 @@ const followIdle = 30 * time.Second
 // another.
 const followHeartbeat = time.Second
 
-// Follow implements Log. When the server goes away it
-// goes on from where it was as soon as it is back.
+// Follow implements Log. When the server goes away it goes on from where it was
+// as soon as it is back.
 func (j *JetStream) Follow(ctx context.Context, seq uint64, fn func(Recorded) error, skipped func(uint64, string, error)) error {
 	f := &follower{j: j, seq: seq, fn: fn, skipped: skipped}
 	for wait := newBackoff(); ; {
@@ -127,28 +127,6 @@ func (f *follower) drop(c jetstream.Consumer) {
 	if info := c.CachedInfo(); info != nil {
 		_ = f.j.js.DeleteConsumer(ctx, StreamEvents, info.Name)
 	}
-}
-
-// LastSeq implements Log. After damage the stream may remember a higher
-// sequence than that of the last message that it has; nobody can read on to
-// that one.
-func (j *JetStream) LastSeq(ctx context.Context) (uint64, error) {
-	s, err := j.js.Stream(ctx, StreamEvents)
-	if err != nil {
-		return 0, fmt.Errorf("last sequence of the log: %w", err)
-	}
-	state := s.CachedInfo().State
-	if state.Msgs == 0 {
-		return 0, nil
-	}
-	if state.NumDeleted == 0 {
-		return state.LastSeq, nil
-	}
-	m, ok, err := j.leaderGet(ctx, StreamEvents, getRequest{LastFor: prefixEvents + ">"})
-	if err != nil || !ok {
-		return 0, err
-	}
-	return m.seq, nil
 }
 
 // Conversations implements Log.

@@ -101,14 +101,7 @@ const currentTime = 3 * time.Second
 func (s *Server) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
 	defer cancel()
-	var err error
-	if l, ok := s.cfg.Store.(ledStore); ok {
-		err = l.Led(ctx) // else a replica without a leader tells its own end
-	}
-	var seq uint64
-	if err == nil {
-		seq, err = s.cfg.Store.LastSeq(ctx)
-	}
+	seq, err := s.cfg.Store.LastSeq(ctx)
 	if err == nil {
 		err = s.cfg.Views.CatchUp(ctx, seq)
 	}
@@ -117,13 +110,6 @@ func (s *Server) catchUp(ctx context.Context) error {
 	}
 	return err
 }
-
-// ledStore is a store whose log may be without a leader.
-type ledStore interface {
-	Led(ctx context.Context) error
-}
-
-var _ ledStore = (*eventstore.JetStream)(nil)
 
 const catchUpTime = 2 * time.Second
 
