@@ -100,10 +100,11 @@ node, or for emptying it well before.`,
 		if err != nil {
 			return err
 		}
+		was := lineOf(all, name).Drained
 		if all, err = c.Drain(ctx, name, off); err != nil {
 			return err
 		}
-		for !off && holds(all, name) > 0 {
+		for !off && len(lineOf(all, name).Partitions) > 0 {
 			if err := rest(ctx, drainLook); err != nil {
 				return err
 			}
@@ -112,9 +113,12 @@ node, or for emptying it well before.`,
 			}
 		}
 		return s.print(all, func(w io.Writer) {
-			if off {
+			switch {
+			case off && was:
 				s.say("node %s takes work again", name)
-			} else {
+			case off:
+				s.say("node %s was not drained", name)
+			default:
 				s.say("node %s is drained: it works on nothing", name)
 			}
 			nodeTable(w, all)
@@ -146,11 +150,12 @@ func nodeNamed(ref string, all []api.NodeLine) (string, error) {
 	return "", domain.Refuse("node-ambiguous", fmt.Sprintf("%q means several nodes", printable(ref)), strings.Join(found, ", "), "give more of the name")
 }
 
-func holds(all api.NodesAnswer, name string) int {
+// lineOf is what is told of a node; of one that is not there, nothing.
+func lineOf(all api.NodesAnswer, name string) (line api.NodeLine) {
 	for _, n := range all.Nodes {
 		if n.Name == name {
-			return len(n.Partitions)
+			line = n
 		}
 	}
-	return 0
+	return line
 }
