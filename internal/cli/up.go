@@ -63,7 +63,11 @@ rollcall auth init says; the folder DIR/node is for further nodes without a serv
 
 func (s *session) runNode(ctx context.Context, start NodeConfig, background bool, idle time.Duration) error {
 	if err := s.needModel(); err != nil {
-		s.say("warning: %s: conversations can be read, no run will succeed (%s)", api.AsRefusal(err).What, api.AsRefusal(err).Try)
+		means := "conversations can be read, no run will succeed"
+		if start.Join || start.Cluster != "" {
+			means = "this node answers, and takes no work"
+		}
+		s.say("warning: %s: %s (%s)", api.AsRefusal(err).What, means, api.AsRefusal(err).Try)
 	}
 	dir := s.cfg.Data
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -130,7 +130,6 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 // models makes the model client; a script is served by the node itself.
 func (n *Node) models(set *config.Settings) (model.Client, string, error) {
 	if set.Model == "" {
-		n.log.Warn("no model is set: conversations can be read, no run will succeed")
 		return noModel{}, "none", nil
 	}
 	path, isScript := config.Script(set.Model)
