@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 )
 
 // logger turns the server's lines into slog records. What the server calls a
@@ -14,6 +15,9 @@ type logger struct {
 	fatal chan string
 	// broken holds the first line after which a stream stores nothing any more.
 	broken chan string
+	// stopping: the server was told to stop. What it then warns of, such as that a
+	// store is closed, comes of that.
+	stopping atomic.Bool
 }
 
 func (l *logger) at(emit func(*slog.Logger, string), format string, v []any) {
@@ -29,7 +33,14 @@ func fail(l *slog.Logger, s string)  { l.Error(s) }
 func (l *logger) Noticef(format string, v ...any) { l.at(debug, format, v) }
 func (l *logger) Debugf(format string, v ...any)  { l.at(debug, format, v) }
 func (l *logger) Tracef(format string, v ...any)  { l.at(debug, format, v) }
-func (l *logger) Warnf(format string, v ...any)   { l.at(warn, format, v) }
+
+func (l *logger) Warnf(format string, v ...any) {
+	if l.stopping.Load() {
+		l.at(debug, format, v)
+		return
+	}
+	l.at(warn, format, v)
+}
 
 func (l *logger) Errorf(format string, v ...any) {
 	l.at(fail, format, v)

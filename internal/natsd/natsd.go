@@ -73,12 +73,12 @@ type Server struct {
 	// URL for clients, with the token; empty when it does not listen.
 	URL string
 
-	token  string
-	creds  string
-	inner  *server.Server
-	broken chan string
-	lock   *nodefile.Lock
-	stop   sync.Once
+	token string
+	creds string
+	inner *server.Server
+	log   *logger
+	lock  *nodefile.Lock
+	stop  sync.Once
 }
 
 // readyTimeout bounds the wait for the server to accept connections: long
@@ -135,7 +135,7 @@ func start(cfg Config) (*Server, error) {
 		inner.WaitForShutdown()
 		return nil, err
 	}
-	s := &Server{inner: inner, token: cfg.Token, broken: log.broken}
+	s := &Server{inner: inner, token: cfg.Token, log: log}
 	if cfg.Operator != nil {
 		s.creds = cfg.Operator.Creds
 	}
@@ -163,6 +163,8 @@ func options(cfg Config) *server.Options {
 		SyncAlways:        cfg.SyncAlways,
 		SyncInterval:      cmp.Or(cfg.SyncInterval, defaultSync),
 		NoSigs:            true,
+		// Of another server that is down it speaks only at first: doctor says who is.
+		ReconnectErrorReports: server.DEFAULT_CONNECT_ERROR_REPORTS,
 	}
 	if c := cfg.Cluster; c != nil {
 		opts.Cluster = server.ClusterOpts{Name: c.Name, Host: cmp.Or(c.Host, "127.0.0.1"), Port: c.Port, Advertise: c.Advertise}
@@ -227,12 +229,13 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 // Broken gives the server's words when it cannot write: on a full disk, for
 // one. It stores nothing from then on, also when there is space again: it has
 // to be started anew.
-func (s *Server) Broken() <-chan string { return s.broken }
+func (s *Server) Broken() <-chan string { return s.log.broken }
 
 // Shutdown stops the server, waits until its files are closed and unlocks the
 // directory. It may be called more than once.
 func (s *Server) Shutdown() {
 	s.stop.Do(func() {
+		s.log.stopping.Store(true)
 		s.inner.Shutdown()
 		s.inner.WaitForShutdown()
 		_ = s.lock.Release()
