@@ -51,7 +51,7 @@ func (d *Decision) boundAgent(m *Member) *rollcallv1.AgentBound {
 		bound.Instructions = c.Instructions(m.Role)
 		bound.Tools = slices.Clone(c.Tools(m.Role))
 		if definition.GetMemory() == rollcallv1.MemoryPolicy_MEMORY_POLICY_UNSPECIFIED {
-			definition.Memory = c.Memory()
+			definition.Memory = c.Policy().Memory
 		}
 	}
 	wanted := definition.GetTools()

@@ -79,7 +79,7 @@ func (b *board) settle() {
 	for _, id := range b.order {
 		n := b.news[id]
 		if over := len(n.lines) - most; over > 0 {
-			n.lines = append(n.lines[:most], fmt.Sprintf("… and %d changes more: see task_list.", over))
+			n.lines = append(n.lines[:most], fmt.Sprintf("… and %d changes more that do not fit here.", over))
 		}
 		b.d.notify(id, n.topic, n.task, cut(strings.Join(n.lines, "\n"), maxNews))
 	}

@@ -39,7 +39,7 @@ func (s *State) applyBoard(e *rollcallv1.Event) bool {
 	case *rollcallv1.Event_TaskFailed:
 		if t = s.Task(e.TaskFailed.GetTask()); t != nil {
 			t.Status, t.Reason, t.Failure, t.Claim = failed, e.TaskFailed.GetReason(), e.TaskFailed.GetReason(), 0
-			t.Told = e.TaskFailed.GetBy() == LeadID
+			t.Told = toldBy(e.TaskFailed.GetBy())
 		}
 	case *rollcallv1.Event_TaskBlocked:
 		if t = s.Task(e.TaskBlocked.GetTask()); t != nil {
@@ -110,14 +110,23 @@ func (t *Task) reassigned(owner string, version uint64) {
 func (s *State) taskCompleted(t *Task, e *rollcallv1.TaskCompleted) {
 	t.Status, t.Reason, t.Claim = completed, "", 0
 	t.Result, t.Paths = e.GetDelivery().GetSummary(), slices.Clone(e.GetDelivery().GetPaths())
-	t.CompletedBy = e.GetBy()
+	t.CompletedBy, t.Told = e.GetBy(), toldBy(e.GetBy())
 	t.Stale, t.StaleReason = false, ""
 	if m := s.Member(e.GetBy()); m != nil && m.Run != nil {
 		m.Run.Delivered = true
 	}
 }
 
+// toldBy: of what it did itself the Lead needs no report.
+func toldBy(actor string) string {
+	if actor == LeadID {
+		return LeadID
+	}
+	return ""
+}
+
 func (t *Task) reopened(e *rollcallv1.TaskReopened) {
+	t.Told = ""
 	t.Status, t.Reason, t.Claim = pending, "", 0
 	t.Result, t.Paths, t.CompletedBy = "", nil, ""
 	t.Stale, t.StaleReason = false, ""

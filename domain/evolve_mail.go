@@ -45,14 +45,7 @@ func (s *State) messageDelivered(e *rollcallv1.MessageDelivered, at Place) {
 	}
 	switch e.GetKind() {
 	case rollcallv1.MailKind_MAIL_KIND_TEAM_REPORT:
-		s.Reported = s.Progress
-		s.Reports++
-		for _, m := range s.Members {
-			m.FailureTold = m.FailureTold || m.failed()
-		}
-		for _, t := range s.Tasks {
-			t.Told = t.Told || t.Status == failed
-		}
+		s.reported(e)
 	case rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE:
 		s.Progress++
 		s.Reports = 0
@@ -69,15 +62,35 @@ func (s *State) messageDelivered(e *rollcallv1.MessageDelivered, at Place) {
 	if to := s.Member(e.GetTo()); to != nil && to.Alive() && e.GetKind() != rollcallv1.MailKind_MAIL_KIND_CONTROL {
 		to.receive(e, &Mail{
 			ID: e.GetMessage(), Kind: e.GetKind(), From: e.GetFrom(), Mode: e.GetMode(), Topic: e.GetTopic(),
-			Task: e.GetTask(), ReplyTo: e.GetReplyTo(), Place: at, Time: s.Time,
+			Task: e.GetTask(), ReplyTo: e.GetReplyTo(), After: e.GetAfterRun(), Place: at, Time: s.Time,
 		})
+	}
+}
+
+// reported notes what the Lead learns from a report.
+func (s *State) reported(e *rollcallv1.MessageDelivered) {
+	s.Reported = s.Progress
+	s.Reports++
+	for _, m := range s.Members {
+		if news := s.leftWork(m) && m.Told == ""; news || m.Told != "" && m.Told == e.GetReplaces() {
+			m.Told = e.GetMessage()
+		}
+	}
+	for _, t := range s.Tasks {
+		if news := t.ended() && t.Told == ""; news || t.Told != "" && t.Told == e.GetReplaces() {
+			t.Told = e.GetMessage()
+		}
+	}
+	if e.GetReplaces() != "" {
+		lead := s.Lead()
+		lead.Unread = keep(lead.Unread, func(mail *Mail) bool { return mail.ID != e.GetReplaces() })
 	}
 }
 
 func (m *Member) receive(e *rollcallv1.MessageDelivered, mail *Mail) {
 	m.Unread = append(m.Unread, mail)
 	if wakes(mail.Kind) {
-		m.Held, m.FailureTold = false, false
+		m.Held, m.Told = false, ""
 	}
 	// A question that is answered before its step is done becomes no wait.
 	if m.Run != nil {

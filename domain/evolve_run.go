@@ -63,6 +63,9 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 		if m := s.running(e.ToolCallFinished.GetMember(), e.ToolCallFinished.GetRun()); m != nil {
 			m.Run.Phase = Deciding
 			m.Run.Calls = keep(m.Run.Calls, func(c Call) bool { return c.ID != e.ToolCallFinished.GetCall() })
+			if name := e.ToolCallFinished.GetName(); !e.ToolCallFinished.GetError() && s.calledOnce(m.Run.Agent, name) {
+				m.Run.Once = append(m.Run.Once, name)
+			}
 			m.record(Entry{Place: at})
 		}
 	case *rollcallv1.Event_RunFinished:
@@ -81,6 +84,12 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 			delete(m.Files, e.FileDeleted.GetPath())
 		}
 	}
+}
+
+// calledOnce reports whether a run that is bound so may call the tool only once.
+func (s *State) calledOnce(hash, tool string) bool {
+	bound := s.Bindings[hash]
+	return bound != nil && slices.ContainsFunc(bound.Tools, func(t *rollcallv1.ToolDefinition) bool { return t.GetName() == tool && t.GetOnce() })
 }
 
 func (s *State) agentBound(e *rollcallv1.AgentBound, at Place) {

@@ -68,7 +68,7 @@ func (s *State) memberAdded(a *rollcallv1.MemberAdded) {
 		status = idle
 	}
 	s.Members = append(s.Members, &Member{
-		ID: a.GetMember(), Name: a.GetName(), Role: a.GetRole(), AgentType: a.GetAgentType(), Team: a.GetTeam(),
+		ID: a.GetMember(), Name: a.GetName(), Role: a.GetRole(), AgentType: a.GetAgentType(), Team: a.GetTeam(), Task: a.GetTask(),
 		Status: status, Since: s.Time,
 	})
 }
@@ -81,7 +81,7 @@ func (s *State) memberShutdown(e *rollcallv1.MemberShutdown) {
 		return
 	}
 	m.setStatus(shutdown, s.Time)
-	m.Held, m.FailureTold = false, false
+	m.Held, m.Told = false, ""
 	m.Unread, m.Run, m.Waits, m.Assignment, m.Turns, m.Omitted = nil, nil, nil, nil, nil, 0
 }
 

@@ -83,8 +83,8 @@ func (d *Decision) writeFiles(c *rollcallv1.WriteFiles) *Refusal {
 }
 
 // Readable are the files that a member may read: its own by path, others' as
-// "<Name>/<path>": any for the Lead, else only what was delivered with a
-// completed task.
+// "<Name>/<path>": any for the Lead, else the Lead's, where the operator's input
+// is, and what was delivered with a completed task.
 func (s *State) Readable(m *Member) map[string]Blob {
 	files := map[string]Blob{}
 	var delivered map[string]bool
@@ -96,7 +96,7 @@ func (s *State) Readable(m *Member) map[string]Blob {
 			continue
 		}
 		for p, blob := range other.Files {
-			if name := other.Name + "/" + p; m.IsLead() || delivered[name] {
+			if name := other.Name + "/" + p; m.IsLead() || other.IsLead() || delivered[name] {
 				files[name] = blob
 			}
 		}

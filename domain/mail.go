@@ -24,6 +24,7 @@ type letter struct {
 	topic    string
 	task     string
 	about    string
+	replaces string
 }
 
 // deliver puts a message into a mailbox and ends the waits it answers.
@@ -32,7 +33,7 @@ func (d *Decision) deliver(l letter) (id string) {
 	id = nth(messagePrefix, s.LastMessage+1)
 	d.emit(&rollcallv1.MessageDelivered{
 		Message: id, Kind: l.kind, From: l.from, To: l.to, Body: l.body, ReplyTo: l.replyTo, WaitForReply: l.wait,
-		Mode: l.mode, Topic: l.topic, Task: l.task, About: l.about,
+		Mode: l.mode, Topic: l.topic, Task: l.task, About: l.about, AfterRun: d.after(l.kind), Replaces: l.replaces,
 	})
 	to := s.Member(l.to)
 	if to == nil || len(to.Waits) == 0 {
@@ -49,6 +50,20 @@ func (d *Decision) deliver(l letter) (id string) {
 		d.emit(&rollcallv1.WaitEnded{Member: to.ID, Message: message, Reason: waitReplied})
 	}
 	return id
+}
+
+// after is the run that must be over before the mail that its tools bring wakes
+// somebody; empty where mail wakes at once, as the framework's own does.
+func (d *Decision) after(kind rollcallv1.MailKind) string {
+	switch kind {
+	case rollcallv1.MailKind_MAIL_KIND_BRIEF, rollcallv1.MailKind_MAIL_KIND_TEXT, rollcallv1.MailKind_MAIL_KIND_TASK_READY:
+	default:
+		return ""
+	}
+	if from := d.Caller(); from != nil && from.Run != nil && d.contract() != nil && d.contract().Policy().AfterRun {
+		return from.Run.ID
+	}
+	return ""
 }
 
 // Topics of control mail.
@@ -94,6 +109,9 @@ func (d *Decision) Send(m Send) (id string, refusal *Refusal) {
 			return "", Refuse("message-not-found", "the message is not sent", fmt.Sprintf("reply_to names %q, which is no message of this conversation", cut(m.ReplyTo, 100)),
 				"take the id from the mail that you answer, such as msg1, or leave reply_to out")
 		}
+	}
+	if m.Wait && from.Run != nil && from.Run.Delivered && from.Task != "" {
+		return "", Refuse("wait-refused", "the message is not sent", "you have delivered your task, which ends your turn", "send it without wait_for_reply")
 	}
 	if m.Wait && from.IsLead() {
 		return "", Refuse("wait-refused", "the message is not sent", "the Lead does not wait for replies",

@@ -13,7 +13,10 @@ type Member struct {
 	Role      rollcallv1.MemberRole
 	AgentType string
 	Team      string `json:",omitempty"`
-	Status    rollcallv1.MemberStatus
+	// Task is the member's whole assignment, where it has one: its runs work on
+	// it, and delivering it ends them.
+	Task   string `json:",omitempty"`
+	Status rollcallv1.MemberStatus
 	// Since is when Status last changed.
 	Since time.Time
 	// Held is true while unread mail starts no run: the last run failed, ran out
@@ -23,8 +26,9 @@ type Member struct {
 	LastReason rollcallv1.FinishReason `json:",omitempty"`
 	LastCode   string                  `json:",omitempty"`
 	LastDetail string                  `json:",omitempty"`
-	// FailureTold is true once the Lead was told of the failure that holds the member.
-	FailureTold bool `json:",omitempty"`
+	// Told is the report by which the Lead learnt how the last run ended, where
+	// that left work undone; empty when it does not know.
+	Told string `json:",omitempty"`
 
 	// Unread mail in the order of delivery.
 	Unread []*Mail `json:",omitempty"`
@@ -59,8 +63,10 @@ type Mail struct {
 	Task  string              `json:",omitempty"`
 	// ReplyTo is the message this one answers.
 	ReplyTo string `json:",omitempty"`
-	Place   Place
-	Time    time.Time
+	// After is the sender's run: the message wakes nobody while it goes on.
+	After string `json:",omitempty"`
+	Place Place
+	Time  time.Time
 }
 
 // Wait is a question a member sleeps on until a reply names it.
@@ -126,6 +132,8 @@ type Run struct {
 	Asked []*Wait `json:",omitempty"`
 	// Delivered is true once the run completed a task.
 	Delivered bool `json:",omitempty"`
+	// Once are the tools called that a run may call only once.
+	Once []string `json:",omitempty"`
 	// Cut and Empty count replies in a row that were cut or empty.
 	Cut   uint32 `json:",omitempty"`
 	Empty uint32 `json:",omitempty"`

@@ -69,56 +69,6 @@ func failure(m *Member) string {
 	return strings.TrimSuffix(m.LastCode+": "+m.LastDetail, ".")
 }
 
-// maxReportLines bounds a team report.
-const maxReportLines = 40
-
-// teamReport says what is open although nobody works any more.
-func teamReport(s *State) string {
-	lines := []string{"Nobody is working and nothing is under way."}
-	if open := s.OpenTasks(); len(open) > 0 {
-		lines = append(lines, "Open tasks:")
-		for _, t := range open {
-			lines = append(lines, "- "+taskLine(t)+s.leftBy(t))
-		}
-	}
-	for _, t := range s.Tasks {
-		if s.untold(t) {
-			lines = append(lines, "Failed: "+taskLine(t))
-		}
-	}
-	for _, m := range s.Members {
-		if !m.IsLead() && m.failed() {
-			lines = append(lines, fmt.Sprintf("%s failed (%s). Writing to it makes it try again.", m.Name, failure(m)))
-		}
-	}
-	if over := len(lines) - maxReportLines; over > 0 {
-		lines = append(lines[:maxReportLines], fmt.Sprintf("… and %d lines more: see task_list.", over))
-	}
-	lines = append(lines, "Decide what must happen with each, or tell the operator why it stays open.")
-	return strings.Join(lines, "\n")
-}
-
-// leftBy says how the turn of a task's owner ended, who had begun it and does
-// not work on it. A failure has a line of its own in the report.
-func (s *State) leftBy(t *Task) string {
-	m := s.Recipient(t.Owner)
-	if t.Status != inProgress || m == nil || m.Run != nil || m.failed() {
-		return ""
-	}
-	switch {
-	case m.outOfBudget():
-		return fmt.Sprintf(". %s used up its budget; writing to it lets it go on", m.Name)
-	case m.Held:
-		return fmt.Sprintf(". %s was interrupted; writing to it lets it go on", m.Name)
-	case len(m.Waits) > 0:
-		return fmt.Sprintf(". %s waits for %s to answer %s", m.Name, s.DisplayName(m.Waits[0].Awaited), m.Waits[0].Message)
-	}
-	if m.LastDetail != "" {
-		return fmt.Sprintf(". %s ended its turn without completing it. Its last words, to itself: %q", m.Name, m.LastDetail)
-	}
-	return fmt.Sprintf(". %s ended its turn without completing it", m.Name)
-}
-
 // taskLine is a task on one line: everything but its result.
 func taskLine(t *Task) string {
 	var b strings.Builder
@@ -161,7 +111,7 @@ func readyText(s *State, t *Task, room int) string {
 			continue
 		}
 		if b.Len() > room {
-			fmt.Fprintf(&b, "\n- %d more: see task_get", len(t.Dependencies)-i)
+			fmt.Fprintf(&b, "\n- %d more that do not fit here", len(t.Dependencies)-i)
 			break
 		}
 		fmt.Fprintf(&b, "\n- %s %q", dep.ID, dep.Title)

@@ -49,10 +49,8 @@ func (d *Decision) openConversation(o *rollcallv1.OpenConversation) (string, *Re
 	})
 	d.emitFiles(LeadID, o.GetFiles())
 	if len(o.GetMembers()) > 0 {
-		d.emit(&rollcallv1.TeamCreated{Team: nth(teamPrefix, 1), Name: name})
-		for _, spec := range o.GetMembers() {
-			d.addMember(Name(spec.GetName()), agentType(spec.GetAgentType()), spec.GetBrief(), Framework)
-		}
+		d.emit(&rollcallv1.TeamCreated{Team: nth(teamPrefix, 1), Name: name, Goal: o.GetGoal()})
+		d.openTeam(o.GetMembers())
 	}
 	if !emptyBody(o.GetObjective()) {
 		d.deliver(letter{kind: rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, from: Operator, to: LeadID, body: o.GetObjective()})
@@ -87,7 +85,10 @@ func (d *Decision) checkOpening(o *rollcallv1.OpenConversation) (string, []*roll
 	if refusal := contract.CheckTeam(o.GetMembers()); refusal != nil {
 		return "", nil, refusal
 	}
-	if refusal := d.checkMembers(o.GetMembers(), agents); refusal != nil {
+	if refusal := d.checkMembers(contract, o.GetMembers(), agents); refusal != nil {
+		return "", nil, refusal
+	}
+	if refusal := checkText("the team's goal", o.GetGoal(), MaxTaskText); refusal != nil {
 		return "", nil, refusal
 	}
 	if o.GetObjective() != nil && !emptyBody(o.GetObjective()) {
@@ -133,7 +134,30 @@ func (d *Decision) checkAgents(o *rollcallv1.OpenConversation) ([]*rollcallv1.Ag
 	return agents, nil
 }
 
-func (d *Decision) checkMembers(specs []*rollcallv1.MemberSpec, agents []*rollcallv1.AgentDefinition) *Refusal {
+// openTeam makes the members of a prepared team, which were checked.
+func (d *Decision) openTeam(specs []*rollcallv1.MemberSpec) {
+	if d.contract().Policy().Assignments {
+		d.assign(assignmentsOf(specs))
+		return
+	}
+	for _, spec := range specs {
+		d.addMember(Name(spec.GetName()), agentType(spec.GetAgentType()), spec.GetBrief(), Framework)
+	}
+}
+
+func assignmentsOf(specs []*rollcallv1.MemberSpec) []Assignment {
+	var all []Assignment
+	for _, spec := range specs {
+		a := Assignment{Name: Name(spec.GetName()), AgentType: agentType(spec.GetAgentType()), Brief: spec.GetBrief()}
+		for _, n := range spec.GetDependsOn() {
+			a.DependsOn = append(a.DependsOn, Name(n))
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func (d *Decision) checkMembers(contract Contract, specs []*rollcallv1.MemberSpec, agents []*rollcallv1.AgentDefinition) *Refusal {
 	known := map[string]bool{}
 	for _, a := range agents {
 		known[a.GetName()] = true
@@ -157,6 +181,12 @@ func (d *Decision) checkMembers(specs []*rollcallv1.MemberSpec, agents []*rollca
 		if refusal := checkText("the brief of "+name, spec.GetBrief(), MaxInline); refusal != nil {
 			return refusal
 		}
+		if refusal := checkBrief(name, spec.GetBrief()); refusal != nil && contract.Policy().Assignments {
+			return refusal
+		}
+	}
+	if contract.Policy().Assignments {
+		return d.checkEdges(assignmentsOf(specs))
 	}
 	return nil
 }
@@ -164,6 +194,15 @@ func (d *Decision) checkMembers(specs []*rollcallv1.MemberSpec, agents []*rollca
 func unknownAgent(name string, known map[string]bool) *Refusal {
 	return Refuse("agent-type-unknown", fmt.Sprintf("agent type %q cannot be used", cut(name, 200)), "it is not defined in this conversation",
 		"choose one of: "+quoteAll(slices.Sorted(maps.Keys(known))))
+}
+
+// agentTypes are the agent types of the conversation.
+func (s *State) agentTypes() map[string]bool {
+	known := map[string]bool{}
+	for a := range s.Agents {
+		known[a] = true
+	}
+	return known
 }
 
 func tooMany(what string, limit int) *Refusal {

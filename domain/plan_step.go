@@ -76,7 +76,7 @@ func (s *State) deliveryLines(m *Member) []string {
 			text += ". Files: " + cut(strings.Join(t.Paths, ", "), line)
 		}
 		if size += len(text); size > all {
-			lines = append(lines, "- … earlier ones: see task_list")
+			lines = append(lines, "- … earlier ones do not fit here")
 			break
 		}
 		lines = append(lines, text)
@@ -148,7 +148,7 @@ func (s *State) boardLines() []string {
 	}
 	lines = append(lines, closed...)
 	if over := len(open) - maxOpenLines; over > 0 {
-		open = append(open[:maxOpenLines], fmt.Sprintf("- … %d open tasks more: see task_list", over))
+		open = append(open[:maxOpenLines], fmt.Sprintf("- … %d open tasks more that do not fit here", over))
 	}
 	return append(lines, open...)
 }

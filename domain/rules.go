@@ -25,14 +25,27 @@ type Contract interface {
 	Tools(role rollcallv1.MemberRole) []*rollcallv1.ToolDefinition
 	// Instructions are the contract's part of the role's system prompt.
 	Instructions(role rollcallv1.MemberRole) string
-	// Memory is the policy of agent types that name none.
-	Memory() rollcallv1.MemoryPolicy
+	// Policy is how its teams work; it is fixed for a contract's life.
+	Policy() Policy
 	// CheckTeam refuses a prepared team that the contract cannot work with.
 	CheckTeam(members []*rollcallv1.MemberSpec) *Refusal
 	// Call executes one call of a coordination tool; its arguments are a JSON
 	// object. A refusal is shown to the model as the call's error, and then
 	// nothing changed.
 	Call(d *Decision, call Call) (output string, refusal *Refusal)
+}
+
+// Policy is what makes the teams of contracts differ beside their tools.
+type Policy struct {
+	// Memory of agent types that name none.
+	Memory rollcallv1.MemoryPolicy
+	// AfterRun: what a member sends wakes a recipient at rest when the sender's
+	// run is over or suspended; else at once.
+	AfterRun bool
+	// Assignments: each member is made with one task of its own. It starts when
+	// what the task depends on is delivered, delivering it ends the run, and the
+	// Lead is told of a failure at once and of everything else when nobody works.
+	Assignments bool
 }
 
 // Price of a model, in millionths of the currency for a million tokens.

@@ -15,6 +15,8 @@ import (
 // boundary decides how a run goes on when nothing of its step is open.
 func (d *Decision) boundary(m *Member) {
 	switch {
+	case m.Run.Delivered && m.Task != "": // its whole assignment
+		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_COMPLETED})
 	case len(m.Run.Asked) > 0:
 		for _, w := range slices.Clone(m.Run.Asked) {
 			d.emit(&rollcallv1.WaitStarted{Member: m.ID, Message: w.Message, Awaited: w.Awaited})
@@ -69,6 +71,9 @@ func (d *Decision) finish(m *Member, e ending) {
 	d.emit(&rollcallv1.RunFinished{
 		Run: run.ID, Member: m.ID, Reason: e.Reason, Code: e.Code, Detail: e.Detail, Undelivered: d.State().undelivered(m),
 	})
+	if e.Reason == rollcallv1.FinishReason_FINISH_REASON_FAILED {
+		d.dropAssignment(m)
+	}
 }
 
 // undelivered are the tasks in progress that the member owns.

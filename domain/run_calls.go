@@ -33,6 +33,9 @@ func (d *Decision) proceed(m *Member) {
 // perform decides one call. It reports true when an external tool must run.
 func (d *Decision) perform(m *Member, call Call) (started bool) {
 	tool, refusal := d.tool(m, &call)
+	if refusal == nil && tool.GetOnce() && slices.Contains(m.Run.Once, call.Name) {
+		refusal = Refuse("once-a-run", call.Name+" was not run", "it can be called once a turn, and you did", "work with what it said: mail tells you what changes")
+	}
 	if refusal == nil && !tool.GetCoordination() {
 		d.emit(&rollcallv1.ToolCallStarted{
 			Run: m.Run.ID, Member: m.ID, Step: m.Run.Step, Call: call.ID, Name: call.Name, Idempotent: tool.GetIdempotent(),

@@ -34,8 +34,9 @@ type Task struct {
 	Reason string `json:",omitempty"`
 	// Failure is kept when a failed task is cancelled or tried again.
 	Failure string `json:",omitempty"`
-	// Told is true once the Lead knows that the task failed.
-	Told bool `json:",omitempty"`
+	// Told is what the Lead knows the task's end from: a report's id, or "lead"
+	// when it caused it; empty when it does not know.
+	Told string `json:",omitempty"`
 	// Result, Paths and CompletedBy (a member id or "operator") of a completed task.
 	Result      string   `json:",omitempty"`
 	Paths       []string `json:",omitempty"`
@@ -53,6 +54,9 @@ type Task struct {
 // Open reports whether the task is unfinished: pending, claimable, blocked or
 // in progress.
 func (t *Task) Open() bool { return t.waiting() || t.Status == inProgress }
+
+// ended reports whether the task came to a result, good or bad.
+func (t *Task) ended() bool { return t.Status == completed || t.Status == failed }
 
 // waiting reports whether the task's status follows from its dependencies.
 func (t *Task) waiting() bool {

@@ -98,14 +98,8 @@ func (d *Decision) checkFree(ch *change) *Refusal {
 		return Refuse("task-not-yours", t.ID+" is not opened again", "only the Lead, the operator and who created it can", "ask the Lead")
 	}
 	if t.Status == completed {
-		var open []string
-		for _, dep := range d.State().dependents(t.ID) {
-			if dep.Status != completed && dep.Status != cancelled {
-				open = append(open, fmt.Sprintf("%s (%s)", dep.ID, Word(dep.Status)))
-			}
-		}
-		if len(open) > 0 {
-			return Refuse("task-in-use", t.ID+" is not opened again", "tasks that depend on it are neither completed nor cancelled: "+quoteAll(open), "complete or cancel these first")
+		if refusal := d.State().inUse(t, t.ID+" is not opened again"); refusal != nil {
+			return refusal
 		}
 	}
 	ch.verb = verbReopen
@@ -167,14 +161,7 @@ func (d *Decision) applyVerb(ch *change, board *board) {
 		}
 		board.note(concerned, "task.released", t.ID, fmt.Sprintf("Task %s %q is free again", t.ID, t.Title))
 	case verbReopen:
-		d.emit(&rollcallv1.TaskReopened{Task: t.ID, Reason: ch.reason, By: d.actor, Revision: t.Revision + 1})
-		board.tell(t, "task.reopened", ch.reason)
-		for _, dep := range d.State().dependents(t.ID) {
-			if dep.Status == completed {
-				d.emit(&rollcallv1.TaskMarkedStale{Task: dep.ID, Reason: t.ID + " was opened again"})
-				board.tell(dep, "task.stale", dep.StaleReason)
-			}
-		}
+		d.reopen(t, ch.reason, board)
 	case verbFail:
 		d.emit(&rollcallv1.TaskFailed{Task: t.ID, Reason: ch.reason, By: d.actor})
 		board.tell(t, "task.failed", ch.reason)

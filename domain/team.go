@@ -33,7 +33,7 @@ func (d *Decision) AddMember(name, agent, brief string) (*Member, *Refusal) {
 	s := d.State()
 	what := "the member is not added"
 	if s.ActiveTeam() == nil {
-		return nil, Refuse("team-not-found", what, "there is no active team", "create one first with team_create")
+		return nil, noTeam(what)
 	}
 	name, refusal := s.memberName(name)
 	if refusal != nil {
@@ -41,20 +41,13 @@ func (d *Decision) AddMember(name, agent, brief string) (*Member, *Refusal) {
 	}
 	agent = agentType(agent)
 	if s.Agents[agent] == nil {
-		known := map[string]bool{}
-		for a := range s.Agents {
-			known[a] = true
-		}
-		return nil, unknownAgent(agent, known)
+		return nil, unknownAgent(agent, s.agentTypes())
 	}
 	if len(s.aliveNames()) >= d.b.limits.Members {
 		return nil, tooMany("members", d.b.limits.Members)
 	}
-	if refusal := checkText("the brief", brief, MaxInline); refusal != nil {
+	if refusal := checkBrief(name, brief); refusal != nil {
 		return nil, refusal
-	}
-	if strings.TrimSpace(brief) == "" {
-		return nil, Refuse("text-empty", what, "its brief is empty", "say what it must do, with what, and for whom: it knows nothing else")
 	}
 	return d.addMember(name, agent, brief, Framework), nil
 }

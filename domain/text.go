@@ -84,6 +84,9 @@ func cleanBody(b *rollcallv1.Body) *rollcallv1.Body {
 	return textBody(Clean(b.GetText()))
 }
 
+// Shorten cuts text to about n bytes, at a rune, and marks that it did.
+func Shorten(text string, n int) string { return cut(text, n) }
+
 // cut shortens text to about n bytes at a rune.
 func cut(text string, n int) string {
 	if len(text) <= n {

@@ -32,11 +32,33 @@ func (s *State) runnable(m *Member) bool {
 	}
 	switch m.Status {
 	case idle, waiting:
-		return true
+		return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return s.starts(m, mail) })
 	case spawning: // its other mail is kept and read with its brief
-		return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF })
+		return slices.ContainsFunc(m.Unread, func(mail *Mail) bool {
+			return mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF && s.starts(m, mail)
+		})
 	}
 	return false
+}
+
+// starts reports whether the mail asks for a run now: it wakes, its sender's run
+// is over, and an assignment is not begun before what it depends on is delivered.
+func (s *State) starts(m *Member, mail *Mail) bool {
+	if !wakes(mail.Kind) || s.goesOn(mail.After) {
+		return false
+	}
+	if mail.Kind != rollcallv1.MailKind_MAIL_KIND_BRIEF {
+		return true
+	}
+	t := s.Task(m.Task)
+	return t == nil || t.Status != pending && t.Status != blocked
+}
+
+// goesOn reports whether a run is open and not suspended.
+func (s *State) goesOn(run string) bool {
+	return run != "" && slices.ContainsFunc(s.Members, func(m *Member) bool {
+		return m.Run != nil && m.Run.ID == run && !m.Run.Suspended
+	})
 }
 
 // advance brings the conversation to rest after a command: whoever must be
@@ -60,6 +82,7 @@ func (d *Decision) advance() {
 // startRun starts the run that all unread mail of the member justifies.
 func (d *Decision) startRun(m *Member) {
 	s := d.State()
+	d.takeUp(m)
 	hash := d.bind(m)
 	run := nth(runPrefix, s.LastRun+1)
 	d.emit(&rollcallv1.RunStarted{Run: run, Member: m.ID, Consumed: refs(m.Unread), AgentHash: hash})

@@ -13,7 +13,7 @@ import (
 
 // Version rises whenever a text changes; a test compares it with the recorded
 // hashes of the texts.
-const Version = 1
+const Version = 2
 
 // Roles of a member.
 const (
@@ -24,6 +24,10 @@ const (
 var (
 	//go:embed base.md
 	base string
+	//go:embed dag_lead.md
+	dagLead string
+	//go:embed dag_member.md
+	dagMember string
 	//go:embed mailbox_lead.md
 	mailboxLead string
 	//go:embed mailbox_member.md
@@ -36,6 +40,7 @@ var (
 
 // texts by contract and role, without the rules that all share.
 var texts = map[string]map[string]string{
+	"dag":     {Lead: dagLead, Member: dagMember},
 	"mailbox": {Lead: mailboxLead, Member: mailboxMember},
 	"none":    {Lead: noneLead, Member: noneMember},
 }

@@ -49,10 +49,47 @@ var everybody = []obligation{
 
 // What a contract's or role's text must say besides.
 var obligations = map[string][]obligation{
+	"dag/lead": {
+		{"delegate only what pays", "Delegate when pieces can go on side by side"},
+		{"the brief is self-contained", "`brief` is all that a member knows"},
+		{"names are never reused", "a name is never used again"},
+		{"one assignment each", "Each member has one assignment"},
+		{"when members start", "Members that need nobody start when your turn ends"},
+		{"the combined check has an owner", "Give the combined check an owner"},
+		{"what others can read", "They can read yours as `Lead/<path>`"},
+		{"the Lead never waits", "Never set `wait_for_reply`"},
+		{"the Lead ends its turn", "end your turn. A report wakes you"},
+		{"a text interrupts", "A text interrupts its recipient: `team_send_message` costs it a turn. Spend it carefully"},
+		{"an answer names the question", "its id in `reply_to`"},
+		{"summarise, do not thank and reply", "summarise what they mean for the goal. Do not thank the sender and do not reply to a report"},
+		{"a handoff names field, example, consumer", "A handoff names the field, shows an example and names the consumer"},
+		{"status once a turn", "at most once a turn"},
+		{"stale reruns nothing", "nothing stale runs again by itself"},
+		{"revision needs finished dependents", "must be delivered or cancelled first"},
+		{"a replacement has a new name and edges", "A replacement is a new member with a new name, .* old edges are not moved"},
+		{"status before trying again", "the status that come back before you try again"},
+		{"delivered does not close", "All delivered does not close the team"},
+	},
+	"dag/member": {
+		{"only complete delivers", "Only `complete` delivers"},
+		{"completion is no pause", "Never use `complete` to pause"},
+		{"paths must exist", "each must exist"},
+		{"read the upstream files", "Read the files themselves, as `<Member>/<path>`"},
+		{"a text interrupts", "A text interrupts its recipient: `team_send_message` wakes it and costs it a turn. Spend it carefully"},
+		{"no thanks, no confirmation", "Do not thank, confirm or greet"},
+		{"a handoff names field, example, consumer", "A handoff names the field, shows an example and names the consumer"},
+		{"save before waiting", "Before you wait, save progress in files and name their paths in the question"},
+		{"how to wait", "`team_send_message` with `wait_for_reply: true`. Your turn stops there"},
+		{"a wake is no answer", "it may be something else than the answer"},
+		{"an answer names the question", "its id in `reply_to`"},
+		{"memory is the brief", "keep what you will need in files"},
+		{"status once a turn", "at most once a turn"},
+		{"the combined check has an owner", "A combined check has an owner"},
+	},
 	"mailbox/lead": {
 		{"no claim verb", "There is no claim tool.*`task_update`.*`owner` and `status`"},
 		{"only task_complete completes", "Only `task_complete` completes a task"},
-		{"what others can read", "(?i)read of (the others|your files) only what a completed task lists in its `paths`"},
+		{"what others can read", "They can read yours as `Lead/<path>`, .* of each other only what a completed task lists in its `paths`"},
 		{"a text interrupts", "A text interrupts its recipient: `send_message` wakes it and costs it a turn. Spend it carefully"},
 		{"summarise, do not thank and reply", "summarise what they mean for the goal. Do not thank the sender and do not reply to a report"},
 		{"a handoff names field, example, consumer", "A handoff names the field, shows an example and names the consumer"},
@@ -125,7 +162,10 @@ func TestTextsNameOnlyToolsThatExist(t *testing.T) {
 	tasks := []string{"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get"}
 	team := []string{"team_create", "team_member_add", "team_member_remove", "team_dissolve"}
 	words := []string{"wait_for_reply", "reply_to", "failure_reason", "initial_prompt", "amount_due", "task_ready", "task_id", "in_progress"}
+	dag := []string{"team_status", "team_send_message", "wait_for_reply", "reply_to", "depends_on"}
 	known := map[string][]string{
+		"dag/lead":       slices.Concat(files, dag, []string{"team_create", "team_replan", "team_dissolve"}),
+		"dag/member":     slices.Concat(files, dag, []string{"task_ready", "amount_due"}),
 		"mailbox/lead":   slices.Concat(files, tasks, team, words),
 		"mailbox/member": slices.Concat(files, tasks, words),
 		"none/lead":      files,

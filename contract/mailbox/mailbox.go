@@ -48,9 +48,10 @@ func (c Contract) Instructions(role rollcallv1.MemberRole) string {
 	return prompts.Text(c.Name(), prompts.Member)
 }
 
-// Memory is the whole transcript: a member goes on where it was.
-func (Contract) Memory() rollcallv1.MemoryPolicy {
-	return rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT
+// Policy: a member goes on where it was, with its whole transcript, and a
+// message wakes at once.
+func (Contract) Policy() domain.Policy {
+	return domain.Policy{Memory: rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT}
 }
 
 // CheckTeam refuses members that depend on each other: in this contract tasks do.

@@ -27,9 +27,9 @@ func (c Contract) Instructions(role rollcallv1.MemberRole) string {
 	return prompts.Text(c.Name(), prompts.Member)
 }
 
-// Memory is the whole transcript.
-func (Contract) Memory() rollcallv1.MemoryPolicy {
-	return rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT
+// Policy: the whole transcript is remembered.
+func (Contract) Policy() domain.Policy {
+	return domain.Policy{Memory: rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT}
 }
 
 // CheckTeam refuses any member.

@@ -19,9 +19,10 @@ import (
 // Tool is one coordination tool.
 type Tool struct {
 	definition *rollcallv1.ToolDefinition
-	// leadOnly tools are neither shown to other members nor run for them.
-	leadOnly bool
-	call     func(d *domain.Decision, arguments []byte) (any, *domain.Refusal)
+	// leadOnly tools are neither shown to other members nor run for them,
+	// memberOnly tools not to and for the Lead.
+	leadOnly, memberOnly bool
+	call                 func(d *domain.Decision, arguments []byte) (any, *domain.Refusal)
 }
 
 // New makes a tool that all members have. A is a struct whose json and
@@ -48,6 +49,18 @@ func (t Tool) LeadOnly() Tool {
 	return t
 }
 
+// MemberOnly makes the tool one that the Lead does not have.
+func (t Tool) MemberOnly() Tool {
+	t.memberOnly = true
+	return t
+}
+
+// Once allows one successful call a run.
+func (t Tool) Once() Tool {
+	t.definition.Once = true
+	return t
+}
+
 // Set is the tools of a contract, in the order they are shown.
 type Set []Tool
 
@@ -55,7 +68,8 @@ type Set []Tool
 func (s Set) Definitions(role rollcallv1.MemberRole) []*rollcallv1.ToolDefinition {
 	var shown []*rollcallv1.ToolDefinition
 	for _, t := range s {
-		if !t.leadOnly || role == rollcallv1.MemberRole_MEMBER_ROLE_LEAD {
+		isLead := role == rollcallv1.MemberRole_MEMBER_ROLE_LEAD
+		if !t.leadOnly && !t.memberOnly || t.leadOnly && isLead || t.memberOnly && !isLead {
 			shown = append(shown, t.definition)
 		}
 	}
@@ -69,8 +83,11 @@ func (s Set) Call(d *domain.Decision, call domain.Call) (string, *domain.Refusal
 	if i < 0 {
 		return "", domain.Refuse("tool-unknown", fmt.Sprintf("there is no tool %q", call.Name), "this contract does not have it", "choose one of: "+s.names(d.Caller()))
 	}
-	if s[i].leadOnly && !d.Caller().IsLead() {
-		return "", domain.Refuse("lead-only", call.Name+" was not run", "only the Lead has it", "ask the Lead with send_message")
+	switch lead := d.Caller().IsLead(); {
+	case s[i].leadOnly && !lead:
+		return "", domain.Refuse("lead-only", call.Name+" was not run", "only the Lead has it", "write to the Lead")
+	case s[i].memberOnly && lead:
+		return "", domain.Refuse("member-only", call.Name+" was not run", "the Lead has no assignment to deliver", "end your turn with your answer to the operator")
 	}
 	out, refusal := s[i].call(d, []byte(call.Arguments))
 	if refusal != nil {

@@ -33,12 +33,7 @@ func For[T any](change ...func(properties map[string]*jsonschema.Schema)) Args[T
 	if err != nil {
 		panic(fmt.Sprintf("schema of %T: %v", *new(T), err))
 	}
-	for _, p := range s.Properties {
-		// Some servers take only one type a field; an absent list is enough.
-		if rest := slices.DeleteFunc(slices.Clone(p.Types), func(t string) bool { return t == "null" }); len(rest) == 1 {
-			p.Type, p.Types = rest[0], nil
-		}
-	}
+	oneType(s)
 	for _, c := range change {
 		c(s.Properties)
 	}
@@ -51,6 +46,21 @@ func For[T any](change ...func(properties map[string]*jsonschema.Schema)) Args[T
 		panic(fmt.Sprintf("schema of %T: %v", *new(T), err))
 	}
 	return Args[T]{schema: s, resolved: resolved, text: string(text)}
+}
+
+// oneType leaves each field one type: some servers take no more, and an absent
+// list is as good as a null.
+func oneType(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if rest := slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" }); len(rest) == 1 {
+		s.Type, s.Types = rest[0], nil
+	}
+	oneType(s.Items)
+	for _, p := range s.Properties {
+		oneType(p)
+	}
 }
 
 // JSON is the schema's text.

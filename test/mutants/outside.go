@@ -117,10 +117,10 @@ var outsideMutants = []Mutant{
 	},
 	{
 		Name:    "undelivered-files-read",
-		Breaks:  "A member reads of another's files only what was delivered; the Lead reads all.",
+		Breaks:  "A member reads of another member's files only what was delivered; the Lead reads all.",
 		File:    "domain/files.go",
-		Old:     `m.IsLead() || delivered[name] {`,
-		New:     `m.IsLead() || delivered[name] || len(delivered) == 0 {`,
+		Old:     `m.IsLead() || other.IsLead() || delivered[name] {`,
+		New:     `m.IsLead() || other.IsLead() || delivered[name] || len(delivered) == 0 {`,
 		Package: "./domain", Test: "TestReadableFiles",
 	},
 }
