@@ -35,15 +35,46 @@ func auditConsumer(name, tenant string) jetstream.ConsumerConfig {
 	}
 }
 
+// auditor is the consumer of an auditor that can be.
+func auditor(name, tenant string) (jetstream.ConsumerConfig, error) {
+	if !domain.ValidToken(AuditDurable(name)) || name == "" || tenant != "" && !domain.ValidToken(tenant) {
+		return jetstream.ConsumerConfig{}, domain.Refuse("auditor-invalid", fmt.Sprintf("%q is no name of an auditor", name),
+			"it is at most 58 of a-z, 0-9, '-' and '_', and so is a tenant", "use a name such as alice, or alice=main for one tenant")
+	}
+	return auditConsumer(name, tenant), nil
+}
+
+// PlanAuditor tells what PrepareAuditor would make; false when it is there. It
+// refuses what that refuses, but for a log that is not there yet.
+func PlanAuditor(ctx context.Context, nc *nats.Conn, name, tenant string) (c Change, missing bool, err error) {
+	want, err := auditor(name, tenant)
+	if err != nil {
+		return c, false, err
+	}
+	c = Change{Stream: StreamEvents, Setting: "consumer " + want.Durable, To: want.FilterSubject}
+	err = asking(ctx, nc, func(ctx context.Context, js jetstream.JetStream) error {
+		return within(ctx, tryTimeout, func(ctx context.Context) error {
+			have, err := js.Consumer(ctx, StreamEvents, want.Durable)
+			if missing = errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound); missing {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return sameAuditor(name, want, have)
+		})
+	})
+	return c, missing, err
+}
+
 // PrepareAuditor makes the durable consumer by which an auditor reads the log,
 // of one tenant or, with none, of all: nobody who reads may make one. It may be
 // repeated. made is false when the consumer was there.
 func PrepareAuditor(ctx context.Context, nc *nats.Conn, name, tenant string) (made bool, err error) {
-	if !domain.ValidToken(AuditDurable(name)) || name == "" || tenant != "" && !domain.ValidToken(tenant) {
-		return false, domain.Refuse("auditor-invalid", fmt.Sprintf("%q is no name of an auditor", name),
-			"it is at most 58 of a-z, 0-9, '-' and '_', and so is a tenant", "use a name such as alice, or alice=main for one tenant")
+	want, err := auditor(name, tenant)
+	if err != nil {
+		return false, err
 	}
-	want := auditConsumer(name, tenant)
 	err = asking(ctx, nc, func(ctx context.Context, js jetstream.JetStream) error {
 		return within(ctx, makeTimeout, func(ctx context.Context) error {
 			c, err := js.Consumer(ctx, StreamEvents, want.Durable)
@@ -60,13 +91,19 @@ func PrepareAuditor(ctx context.Context, nc *nats.Conn, name, tenant string) (ma
 			if err != nil {
 				return fmt.Errorf("prepare auditor %s: %w", name, err)
 			}
-			if have := c.CachedInfo().Config; have.FilterSubject != want.FilterSubject || have.AckPolicy != want.AckPolicy {
-				return domain.Refuse("auditor-exists", "auditor "+name+" reads something else",
-					fmt.Sprintf("consumer %s is there for %s, not for %s", want.Durable, have.FilterSubject, want.FilterSubject),
-					"choose another name, or remove the consumer: nats consumer rm "+StreamEvents+" "+want.Durable)
-			}
-			return nil
+			return sameAuditor(name, want, c)
 		})
 	})
 	return made, err
+}
+
+// sameAuditor refuses a consumer of that name which reads something else.
+func sameAuditor(name string, want jetstream.ConsumerConfig, c jetstream.Consumer) error {
+	have := c.CachedInfo().Config
+	if have.FilterSubject == want.FilterSubject && have.AckPolicy == want.AckPolicy {
+		return nil
+	}
+	return domain.Refuse("auditor-exists", "auditor "+name+" reads something else",
+		fmt.Sprintf("consumer %s is there for %s, not for %s", want.Durable, have.FilterSubject, want.FilterSubject),
+		"choose another name, or remove the consumer: nats consumer rm "+StreamEvents+" "+want.Durable)
 }

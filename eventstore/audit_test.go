@@ -148,13 +148,24 @@ func TestPrepareAuditor(t *testing.T) {
 	if !slices.Contains(made[:], true) {
 		t.Error("nobody made it")
 	}
-	_, err := eventstore.PrepareAuditor(t.Context(), o.node, "alice", "acme")
-	mustRefuse(t, "auditor-exists", err)
-	for _, x := range [][2]string{{"", ""}, {"a.b", ""}, {"*", ""}, {"alice", ">"}} {
-		_, err := eventstore.PrepareAuditor(t.Context(), o.node, x[0], x[1])
-		mustRefuse(t, "auditor-invalid", err)
+	// A dry run says the same.
+	refused := func(code, name, tenant string) {
+		t.Helper()
+		_, err := eventstore.PrepareAuditor(t.Context(), o.node, name, tenant)
+		mustRefuse(t, code, err)
+		_, _, err = eventstore.PlanAuditor(t.Context(), o.node, name, tenant)
+		mustRefuse(t, code, err)
 	}
-	_, err = eventstore.PrepareAuditor(t.Context(), o.as("client", ""), "carol", "")
+	refused("auditor-exists", "alice", "acme")
+	for _, x := range [][2]string{{"", ""}, {"a.b", ""}, {"*", ""}, {"alice", ">"}} {
+		refused("auditor-invalid", x[0], x[1])
+	}
+	for name, want := range map[string]bool{"alice": false, "bob": true} {
+		if _, missing, err := eventstore.PlanAuditor(t.Context(), o.node, name, ""); err != nil || missing != want {
+			t.Errorf("%s is to be made: %v, %v", name, missing, err)
+		}
+	}
+	_, err := eventstore.PrepareAuditor(t.Context(), o.as("client", ""), "carol", "")
 	if r := mustBeRefused(t, err); r.Code != "jetstream-missing" && r.Code != "nats-denied" {
 		t.Errorf("a client prepares: %v", err)
 	}

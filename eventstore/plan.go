@@ -66,21 +66,6 @@ func Ready(ctx context.Context, nc *nats.Conn, cfg Config) error {
 	return domain.Refuse("installation-outdated", what, "they are not set as this program needs them: "+strings.Join(texts, "; "), try)
 }
 
-// PlanAuditor tells what PrepareAuditor would make; false when it is there.
-func PlanAuditor(ctx context.Context, nc *nats.Conn, name, tenant string) (c Change, make bool, err error) {
-	c = Change{Stream: StreamEvents, Setting: "consumer " + AuditDurable(name), To: AuditFilter(tenant)}
-	err = asking(ctx, nc, func(ctx context.Context, js jetstream.JetStream) error {
-		return within(ctx, tryTimeout, func(ctx context.Context) error {
-			_, err := js.Consumer(ctx, StreamEvents, AuditDurable(name))
-			if make = errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound); make {
-				return nil
-			}
-			return err
-		})
-	})
-	return c, make, err
-}
-
 // found are the streams that are there, of those that are wanted.
 type found struct {
 	wanted []jetstream.StreamConfig

@@ -123,7 +123,7 @@ func (s *session) initialise(ctx context.Context, o initOptions) (initDocument, 
 	if err := eventstore.Provision(ctx, nc, cfg); err != nil {
 		return doc, err
 	}
-	for _, a := range auditors { // also one that is there: it may read something else
+	for _, a := range auditors {
 		if _, err := eventstore.PrepareAuditor(ctx, nc, a.Name, a.Tenant); err != nil {
 			return doc, err
 		}
