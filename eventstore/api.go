@@ -3,7 +3,6 @@ package eventstore
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -19,43 +18,6 @@ import (
 
 // tryTimeout bounds one request; whoever may repeats it.
 const tryTimeout = 3 * time.Second
-
-// Error codes of the JetStream API.
-const (
-	codeNoMessage       = 10037
-	codeTooLarge        = 10054
-	codeWrongLastSeq    = 10071
-	codeWrongLastSeqR3  = 10164
-	codeInflightMsgID   = 10158
-	codeConsumerOverlap = 10100
-	codeConsumerExists  = 10148
-	// codeConsumerFailed is for what has no code of its own: one that was closed
-	// while it was made, because another took its place.
-	codeConsumerFailed = 10012
-	codeConsumerInUse  = 10105
-)
-
-func hasCode(err error, codes ...jetstream.ErrorCode) bool {
-	api, ok := errors.AsType[*jetstream.APIError](err)
-	if !ok {
-		return false
-	}
-	for _, c := range codes {
-		if api.ErrorCode == c {
-			return true
-		}
-	}
-	return false
-}
-
-// passing reports an error that may be gone the next time: nobody answered, or
-// the server says that it cannot right now.
-func passing(err error) bool {
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return api.Code == 503
-	}
-	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders)
-}
 
 // request sends one request and waits for its answer, at most tryTimeout.
 func (j *JetStream) request(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {

@@ -23,24 +23,6 @@ const (
 	makeTimeout = 15 * time.Second
 )
 
-// More codes of the JetStream API: why a stream is not made.
-const (
-	codeNoPeers           = 10005
-	codeNotAvailable      = 10008
-	codeNoLeader          = 10009
-	codeOverlap           = 10065
-	codeReplicasAlone     = 10074
-	codeNotForAccount     = 10039
-	codeNotEnabled        = 10076
-	codeMaxStreams        = 10027
-	codeResources         = 10002
-	codeNoResources       = 10023
-	codeStorage           = 10047
-	codeMaxStreamBytes    = 10122
-	codeNoTier            = 10120
-	codeConsumersOfStream = 10026
-)
-
 // asking runs calls of JetStream's API until they are answered, and says in our
 // words why they are not. They must do no harm when they are repeated.
 func asking(ctx context.Context, nc *nats.Conn, calls func(context.Context, jetstream.JetStream) error) error {

@@ -28,12 +28,8 @@ type AuditLog struct {
 	store *JetStream
 }
 
-const (
-	// auditPatience is how long a consumer may be without a leader.
-	auditPatience  = 10 * time.Second
-	codeNoConsumer = 10014
-	codeNoStream   = 10059
-)
+// auditPatience is how long a consumer may be without a leader.
+const auditPatience = 10 * time.Second
 
 // OpenAudit opens the log for an auditor. apis are the prefixes under which
 // JetStream's API may be found, the first that answers is taken. The connection
