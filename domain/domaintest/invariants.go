@@ -211,7 +211,7 @@ func acyclic(s *domain.State) error {
 // every task has the status that its dependencies demand.
 func rest(s *domain.State) error {
 	for _, m := range s.Members {
-		if m.Run == nil && m.Alive() && !m.Held && !s.Paused && !overspent(s) && hasWaking(m) {
+		if m.Run == nil && m.Alive() && !m.Held && !s.Paused && !overspent(s) && mustWake(s, m) {
 			return fmt.Errorf("%s has waking mail and no run", m.ID)
 		}
 	}
@@ -232,10 +232,29 @@ func overspent(s *domain.State) bool {
 	return b.Tokens > 0 && u.InputTokens+u.OutputTokens >= b.Tokens || b.CostMicros > 0 && u.CostMicros >= b.CostMicros
 }
 
-func hasWaking(m *domain.Member) bool {
+// mustWake reports whether unread mail should have started a run: it is of a
+// waking kind, the run that sent it does not hold it back, and what the member
+// is to begin can begin. Who has not begun waits for that.
+func mustWake(s *domain.State, m *domain.Member) bool {
+	ready, began := true, m.Status != rollcallv1.MemberStatus_MEMBER_STATUS_SPAWNING
+	if t := s.Task(m.Task); t != nil {
+		ready = t.Status != rollcallv1.TaskStatus_TASK_STATUS_PENDING && t.Status != rollcallv1.TaskStatus_TASK_STATUS_BLOCKED
+	}
 	for _, mail := range m.Unread {
-		if mail.Kind != rollcallv1.MailKind_MAIL_KIND_TASK_NOTIFICATION {
+		isBrief := mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF
+		switch {
+		case mail.Kind == rollcallv1.MailKind_MAIL_KIND_TASK_NOTIFICATION, heldBack(s, mail), isBrief && !ready, !isBrief && !began:
+		default:
 			return true
+		}
+	}
+	return false
+}
+
+func heldBack(s *domain.State, mail *domain.Mail) bool {
+	for _, m := range s.Members {
+		if m.Run != nil && m.Run.ID == mail.After {
+			return !m.Run.Suspended
 		}
 	}
 	return false
