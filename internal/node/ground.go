@@ -19,6 +19,18 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/nodefile"
 )
 
+// footing is whose NATS server a node stands on.
+type footing int
+
+const (
+	// onOwn: its own server, and no other.
+	onOwn footing = iota
+	// inCluster: its own server is one of several.
+	inCluster
+	// onOthers: servers that it does not run.
+	onOthers
+)
+
 // ground is the NATS that a node stands on, ready for its event store.
 type ground struct {
 	nc    *nats.Conn
@@ -221,4 +233,14 @@ func place(dir string) string {
 		host = "unknown"
 	}
 	return host + ":" + dir
+}
+
+// wait rests for a while, or less when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
 }

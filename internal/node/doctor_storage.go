@@ -15,18 +15,6 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/api"
 )
 
-// footing is whose NATS server a node stands on.
-type footing int
-
-const (
-	// onOwn: its own server, and no other.
-	onOwn footing = iota
-	// inCluster: its own server is one of several.
-	inCluster
-	// onOthers: servers that it does not run.
-	onOthers
-)
-
 // kept is a stream as it should be and as it is.
 type kept struct {
 	want jetstream.StreamConfig
