@@ -60,6 +60,7 @@ func (d *Decision) boundAgent(m *Member) *rollcallv1.AgentBound {
 			bound.Tools = append(bound.Tools, t)
 		}
 	}
+	d.markApprovals(bound)
 	return bound
 }
 

@@ -72,6 +72,8 @@ func (d *Decision) decide(cmd *rollcallv1.Command) (subject string, refusal *Ref
 		return "", d.raiseBudget(c.RaiseBudget)
 	case *rollcallv1.Command_FireTimer:
 		return "", d.fireTimer(c.FireTimer)
+	case *rollcallv1.Command_DecideApproval:
+		return d.decideApproval(c.DecideApproval)
 	case *rollcallv1.Command_WriteFiles:
 		return "", d.writeFiles(c.WriteFiles)
 	case *rollcallv1.Command_RecordReply:

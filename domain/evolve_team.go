@@ -52,7 +52,7 @@ func (s *State) applyTeam(e *rollcallv1.Event) bool {
 func (s *State) opened(o *rollcallv1.ConversationOpened) {
 	s.Opened = true
 	s.Name, s.Contract, s.LeadAgent = o.GetName(), o.GetContract(), o.GetLeadAgent()
-	s.Budget = budgetOf(o.GetBudget())
+	s.Budget, s.ApprovalPolicy = budgetOf(o.GetBudget()), approvalPolicyOf(o.GetApprovals())
 	s.Agents = make(map[string]*rollcallv1.AgentDefinition, len(o.GetAgents()))
 	for _, a := range o.GetAgents() {
 		s.Agents[a.GetName()] = a

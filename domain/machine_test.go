@@ -30,6 +30,11 @@ func TestMachine(t *testing.T) {
 			o.Objective = domaintest.Text("begin")
 			o.Budget = &rollcallv1.Budget{Tokens: rapid.SampledFrom([]uint64{0, 3000}).Draw(rt, "budget")}
 			o.Members = []*rollcallv1.MemberSpec{{Name: "Ada", Brief: "go"}, {Name: "Bob"}}
+			o.Approvals = rapid.SampledFrom([]*rollcallv1.ApprovalPolicy{
+				nil, tools("deploy", "send_message", "task_list"),
+				{Tools: []string{"team_create", "deploy"}, TimeoutSeconds: 60},
+				{Tools: []string{"task_complete", "deploy"}, TimeoutSeconds: 60, ApproveOnTimeout: true},
+			}).Draw(rt, "approvals")
 		}))
 		m := &machine{Kit: k, t: rt}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -40,6 +45,8 @@ func TestMachine(t *testing.T) {
 			"calls2":    m.calls,
 			"calls3":    m.calls,
 			"tool done": m.toolDone,
+			"decide":    m.decide,
+			"time":      m.time,
 			"fails":     m.fails,
 			"operator":  m.operator,
 			"board":     m.board,
@@ -174,6 +181,23 @@ func (m *machine) toolDone(t *rapid.T) {
 func (m *machine) fails(t *rapid.T) {
 	if member := m.pick(inPhase(domain.Calling)); member != nil {
 		m.try(m.ModelFails(member.ID, "model-cut", rapid.IntRange(0, 3).Draw(t, "transient") > 0))
+	}
+}
+
+// decide answers an approval, pending or not.
+func (m *machine) decide(t *rapid.T) {
+	n := rapid.Uint64Range(max(m.State.LastApproval, 2)-2, m.State.LastApproval+1).Draw(t, "approval")
+	if pending := m.State.PendingApprovals(); len(pending) > 0 && rapid.Bool().Draw(t, "pending") {
+		m.try(decide(rapid.SampledFrom(pending).Draw(t, "of those").ID, rapid.Bool().Draw(t, "approve"), "so be it"))
+		return
+	}
+	m.try(decide(fmt.Sprintf("a%d", n), rapid.Bool().Draw(t, "approve"), "so be it"))
+}
+
+// time brings the command of a timer that is armed.
+func (m *machine) time(t *rapid.T) {
+	if len(m.State.Timers) > 0 {
+		m.try(m.Fire(rapid.SampledFrom(m.State.Timers).Draw(t, "timer").ID))
 	}
 }
 

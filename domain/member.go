@@ -91,6 +91,8 @@ const (
 	Calling Phase = "calling"
 	// InTool: an external tool call is started and has no outcome.
 	InTool Phase = "tool"
+	// Asking: a call waits until its approval is decided.
+	Asking Phase = "asking"
 	// Parked: at a step boundary while the conversation is paused.
 	Parked Phase = "parked"
 	// Deciding: between two events of one commit; no commit ends in it.
@@ -116,7 +118,7 @@ type Run struct {
 	Failures uint32 `json:",omitempty"`
 	Resumes  uint32 `json:",omitempty"`
 	// Suspended is true after its node let go in good order, and while it waits
-	// for its turn to call the model.
+	// for its turn to call the model, or for an approval.
 	Suspended bool `json:",omitempty"`
 	Started   time.Time
 	// Unanswered is mail the run consumed that no reply has followed.
@@ -146,6 +148,8 @@ type Call struct {
 	Name      string
 	Arguments string `json:",omitempty"`
 	Blob      *Blob  `json:",omitempty"`
+	// Approved is true once the operator, or the time, let it be made.
+	Approved bool `json:",omitempty"`
 }
 
 // Alive reports whether the member can still be addressed.

@@ -42,7 +42,7 @@ func (d *Decision) openConversation(o *rollcallv1.OpenConversation) (string, *Re
 	}
 	d.emit(&rollcallv1.ConversationOpened{
 		Conversation: s.Key.Conversation, Tenant: s.Key.Tenant, Name: name, Contract: o.GetContract(),
-		Agents: agents, LeadAgent: leadAgent(o), Budget: o.GetBudget(),
+		Agents: agents, LeadAgent: leadAgent(o), Budget: o.GetBudget(), Approvals: o.GetApprovals(),
 	})
 	d.emit(&rollcallv1.MemberAdded{
 		Member: LeadID, Name: LeadName, Role: rollcallv1.MemberRole_MEMBER_ROLE_LEAD, AgentType: leadAgent(o), Ready: true,
@@ -80,6 +80,9 @@ func (d *Decision) checkOpening(o *rollcallv1.OpenConversation) (string, []*roll
 	}
 	agents, refusal := d.checkAgents(o)
 	if refusal != nil {
+		return "", nil, refusal
+	}
+	if refusal := d.checkApprovals(o, contract); refusal != nil {
 		return "", nil, refusal
 	}
 	if refusal := contract.CheckTeam(o.GetMembers()); refusal != nil {

@@ -106,6 +106,10 @@ func (d *Decision) fireTimer(c *rollcallv1.FireTimer) *Refusal {
 		if t.ID != c.GetTimer() || !t.Due.Equal(c.GetDue().AsTime()) {
 			continue // another one, or armed anew since
 		}
+		if t.Purpose == purposeApproval {
+			d.approvalTimer(t)
+			return nil
+		}
 		to := d.State().Member(t.Subject)
 		if to == nil || !to.Alive() {
 			to = d.State().Lead()

@@ -9,7 +9,7 @@ import (
 
 // A run is a machine of the log. Between commits it is in one phase: calling
 // (a model call without outcome), tool (an external tool call without
-// outcome) or parked. An outcome is decided in one commit: what came back, the
+// outcome), asking (a call that waits for its approval) or parked. An outcome is decided in one commit: what came back, the
 // coordination calls it asked for, and the next call or the end.
 
 // boundary decides how a run goes on when nothing of its step is open.
@@ -62,6 +62,7 @@ func failing(code, detail string) ending {
 // finish ends the open run. Mail that no model answered becomes unread again.
 func (d *Decision) finish(m *Member, e ending) {
 	run := m.Run
+	d.voidApprovals(m, e)
 	if len(run.Unanswered) > 0 {
 		d.emit(&rollcallv1.MessagesReturned{Member: m.ID, Run: run.ID, Messages: refs(run.Unanswered)})
 	}

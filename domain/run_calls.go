@@ -21,7 +21,7 @@ const (
 // up to an external tool, or to the step's boundary.
 func (d *Decision) proceed(m *Member) {
 	for m.Run != nil && len(m.Run.Calls) > 0 {
-		if started := d.perform(m, m.Run.Calls[0]); started {
+		if later := d.perform(m, m.Run.Calls[0]); later {
 			return
 		}
 	}
@@ -30,11 +30,16 @@ func (d *Decision) proceed(m *Member) {
 	}
 }
 
-// perform decides one call. It reports true when an external tool must run.
-func (d *Decision) perform(m *Member, call Call) (started bool) {
+// perform decides one call. It reports true when its outcome comes later: an
+// external tool must run, or the operator must approve it first.
+func (d *Decision) perform(m *Member, call Call) (later bool) {
 	tool, refusal := d.tool(m, &call)
 	if refusal == nil && tool.GetOnce() && slices.Contains(m.Run.Once, call.Name) {
 		refusal = Refuse("once-a-run", call.Name+" was not run", "it can be called once a turn, and you did", "work with what it said: mail tells you what changes")
+	}
+	if refusal == nil && tool.GetNeedsApproval() && !call.Approved {
+		d.ask(m, call)
+		return true
 	}
 	if refusal == nil && !tool.GetCoordination() {
 		d.emit(&rollcallv1.ToolCallStarted{

@@ -45,6 +45,11 @@ type State struct {
 	// Tasks in the order they were made: t1, t2, ...
 	Tasks  []*Task  `json:",omitempty"`
 	Timers []*Timer `json:",omitempty"`
+	// Approvals that are pending, and the newest of those that ended, in the
+	// order they were asked for: a1, a2, ...
+	Approvals      []*Approval     `json:",omitempty"`
+	LastApproval   uint64          `json:",omitempty"`
+	ApprovalPolicy *ApprovalPolicy `json:",omitempty"`
 	// Bindings by hash: every AgentBound event so far.
 	Bindings map[string]*Binding `json:",omitempty"`
 
@@ -114,7 +119,7 @@ type Timer struct {
 	ID      string
 	Due     time.Time
 	Purpose string `json:",omitempty"`
-	// Subject is the member it concerns.
+	// Subject is the member, or the approval, that it concerns.
 	Subject string `json:",omitempty"`
 }
 

@@ -22,7 +22,7 @@ type Verdict struct {
 type Need struct {
 	// Kind is task, question or approval.
 	Kind string
-	// ID of the task, or of the message that asks.
+	// ID of the task, of the approval, or of the message that asks.
 	ID string
 }
 
@@ -105,14 +105,17 @@ func (s *State) interruptedByHand() bool {
 	return false
 }
 
-// needs are the tasks of the operator that can start, and the questions that
-// members ask him and sleep on.
+// needs are the tasks of the operator that can start, the approvals that are
+// pending, and the questions that members ask him and sleep on.
 func (s *State) needs() []Need {
 	var needs []Need
 	for _, t := range s.Tasks {
 		if t.Owner == User && (t.Status == claimable || t.Status == inProgress) {
 			needs = append(needs, Need{Kind: "task", ID: t.ID})
 		}
+	}
+	for _, a := range s.PendingApprovals() {
+		needs = append(needs, Need{Kind: "approval", ID: a.ID})
 	}
 	for _, m := range s.Members {
 		for _, w := range m.Waits {
@@ -131,7 +134,7 @@ func (s *State) Status() string {
 	}
 	sleeping := len(s.needs()) > 0 || s.stoppedByBudget()
 	for _, m := range s.Members {
-		if m.Run != nil || s.runnable(m) {
+		if m.Run != nil && m.Run.Phase != Asking || s.runnable(m) {
 			return "working"
 		}
 		sleeping = sleeping || m.Status == waiting

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -155,4 +157,25 @@ func (k *Kit) Rests(member string) {
 	if k.Member(member).Run != nil {
 		k.Ends(member, "so be it")
 	}
+}
+
+// Decide is the operator's answer to an approval.
+func Decide(approval string, approve bool, reason string) *rollcallv1.Command {
+	return &rollcallv1.Command{Actor: "operator", Kind: &rollcallv1.Command_DecideApproval{DecideApproval: &rollcallv1.DecideApproval{
+		Approval: approval, Approve: approve, Reason: reason,
+	}}}
+}
+
+// Fire is the command of the timer with that id, which must be armed.
+func (k *Kit) Fire(timer string) *rollcallv1.Command {
+	k.Helper()
+	for _, t := range k.State.Timers {
+		if t.ID == timer {
+			return &rollcallv1.Command{Actor: "framework", Kind: &rollcallv1.Command_FireTimer{FireTimer: &rollcallv1.FireTimer{
+				Timer: t.ID, Due: timestamppb.New(t.Due),
+			}}}
+		}
+	}
+	k.Fatalf("timer %s is not armed", timer)
+	return nil
 }

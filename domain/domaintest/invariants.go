@@ -23,6 +23,9 @@ func (l *ledger) holds(s *domain.State) error {
 	if err := l.agrees(s); err != nil {
 		return err
 	}
+	if err := l.pending(s); err != nil {
+		return err
+	}
 	if err := acyclic(s); err != nil {
 		return err
 	}
@@ -30,7 +33,10 @@ func (l *ledger) holds(s *domain.State) error {
 }
 
 func newLedger() *ledger {
-	return &ledger{open: map[string]string{}, unread: map[string]string{}, inRun: map[string]string{}, waits: map[string]string{}}
+	return &ledger{
+		open: map[string]string{}, unread: map[string]string{}, inRun: map[string]string{}, waits: map[string]string{},
+		asked: asked{run: map[string]string{}, ended: map[string]bool{}},
+	}
 }
 
 func (l *ledger) commit(c *rollcallv1.Commit) error {
@@ -48,6 +54,7 @@ type ledger struct {
 	unread map[string]string // message -> member
 	inRun  map[string]string // message -> run that consumed it
 	waits  map[string]string // question -> member
+	asked  asked
 }
 
 func (l *ledger) event(e *rollcallv1.Event) error {
@@ -93,6 +100,8 @@ func (l *ledger) event(e *rollcallv1.Event) error {
 		l.waits[e.GetWaitStarted().GetMessage()] = e.GetWaitStarted().GetMember()
 	case e.GetWaitEnded() != nil:
 		delete(l.waits, e.GetWaitEnded().GetMessage())
+	default:
+		return l.approval(e)
 	}
 	return nil
 }
