@@ -35,15 +35,6 @@ func (p *peers) metNewer(partition int, version uint32) {
 	p.self.Newer, p.news = newer, true
 }
 
-// hasNews reports, once, that the others should hear of this node at once.
-func (p *peers) hasNews() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	news := p.news
-	p.news = false
-	return news
-}
-
 // forgetAside forgets what was set aside of a partition that is let go: whoever
 // has it next finds out for itself.
 func (rt *runtime) forgetAside(partition int) {

@@ -19,7 +19,7 @@ var errMoved = errors.New("the partition moves to another node")
 type peers struct {
 	*runtime
 	self eventstore.NodeInfo
-	// every is the time between two looks, of a lease's twentieth.
+	// every is the time between two looks.
 	every time.Duration
 
 	mu sync.Mutex
@@ -143,6 +143,15 @@ func (p *peers) announce(ctx context.Context) (time.Duration, error) {
 
 const announceTimeout = time.Second
 
+// hasNews reports, once, that the others should hear of this node at once.
+func (p *peers) hasNews() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	news := p.news
+	p.news = false
+	return news
+}
+
 // leave tells the others that this node lets go of everything, so that they
 // take it at once.
 func (p *peers) leave(ctx context.Context) {
@@ -223,33 +232,6 @@ func (p *peers) works(partition, by int) {
 	if _, moves := p.moving[partition]; moves && p.working[partition] == 0 && p.holding[partition] != nil {
 		p.holding[partition](errMoved)
 	}
-}
-
-// takers are the nodes that take partitions.
-func takers(c eventstore.Cluster) (names []string) {
-	for name := range c.Nodes {
-		if takes(c, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// understands tells which nodes are able to work on a partition: those that
-// know the newest schema that any node met there.
-func understands(c eventstore.Cluster) func(node string, partition int) bool {
-	needed := map[int]uint32{}
-	for _, n := range c.Nodes {
-		for p, schema := range n.Newer {
-			needed[p] = max(needed[p], schema)
-		}
-	}
-	return func(node string, partition int) bool { return c.Nodes[node].Schema >= needed[partition] }
-}
-
-func takes(c eventstore.Cluster, node string) bool {
-	n, there := c.Nodes[node]
-	return there && !n.Leaving && !n.ReadsOnly && !c.Drained[node]
 }
 
 // turn waits until this node should claim the partition, which it held last at

@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+
+	"github.com/rollcall-dev/rollcall/eventstore"
 )
 
 // place suggests, for each partition, the node that should work on it. Every
@@ -64,4 +66,31 @@ func score(node string, partition int) uint64 {
 	x ^= x >> 33
 	x *= 0xc4ceb9fe1a85ec53
 	return x ^ x>>33
+}
+
+// takers are the nodes that take partitions.
+func takers(c eventstore.Cluster) (names []string) {
+	for name := range c.Nodes {
+		if takes(c, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// understands tells which nodes are able to work on a partition: those that
+// know the newest schema that any node met there.
+func understands(c eventstore.Cluster) func(node string, partition int) bool {
+	needed := map[int]uint32{}
+	for _, n := range c.Nodes {
+		for p, schema := range n.Newer {
+			needed[p] = max(needed[p], schema)
+		}
+	}
+	return func(node string, partition int) bool { return c.Nodes[node].Schema >= needed[partition] }
+}
+
+func takes(c eventstore.Cluster, node string) bool {
+	n, there := c.Nodes[node]
+	return there && !n.Leaving && !n.ReadsOnly && !c.Drained[node]
 }

@@ -21,7 +21,7 @@ var clusterMutants = []Mutant{
 	{
 		Name:    "drained-node-takes",
 		Breaks:  "A node that is drained or leaves is meant to have nothing.",
-		File:    "actors/peers.go",
+		File:    "actors/place.go",
 		Old:     `	return there && !n.Leaving && !n.ReadsOnly && !c.Drained[node]`,
 		New:     `	return there && !n.Leaving && !n.ReadsOnly`,
 		Package: "./actors", Test: "TestWhoLeavesOrIsDrainedHasNothing",

@@ -30,7 +30,7 @@ var versionMutants = []Mutant{
 	{
 		Name:    "stuck-consumer-unnoticed",
 		Breaks:  "A consumer that does not know of messages that are in the stream is replaced.",
-		File:    "eventstore/watch.go",
+		File:    "eventstore/receiver_check.go",
 		Old:     `	if now.waiting == 0 && held <= now.unacknowledged {`,
 		New:     `	if now.waiting == 0 {`,
 		Package: "./eventstore", Test: "TestConsumerStuck",
