@@ -1,10 +1,6 @@
 package api
 
-import (
-	"context"
-	"encoding/json"
-	"fmt"
-)
+import "context"
 
 // Nodes lists the nodes of the installation. Only those who may do what nodes
 // may can ask.
@@ -24,17 +20,5 @@ func (c *Client) DoctorOfAll(ctx context.Context) (DoctorAnswer, error) {
 }
 
 func admin[Answer any](ctx context.Context, c *Client, verb string, req any) (Answer, error) {
-	var out Answer
-	data, err := Marshal(req)
-	if err != nil {
-		return out, err
-	}
-	body, err := c.ask(ctx, prefixAdmin+verb, data, false)
-	if err != nil {
-		return out, err
-	}
-	if err := json.Unmarshal(body, &out); err != nil {
-		return out, fmt.Errorf("read the answer of %s: %w", verb, err)
-	}
-	return out, nil
+	return inJSON[Answer](verb, req, func(data []byte) ([]byte, error) { return c.ask(ctx, prefixAdmin+verb, data, false) })
 }

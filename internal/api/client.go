@@ -61,7 +61,7 @@ const (
 // request asks until somebody answers. The error is a *domain.Refusal or the
 // context's.
 func (c *Client) request(ctx context.Context, verb string, data []byte, binary bool) ([]byte, error) {
-	return c.ask(ctx, "rollcall.api."+c.tenant+"."+verb, data, binary)
+	return c.ask(ctx, prefixAPI+c.tenant+"."+verb, data, binary)
 }
 
 func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bool) ([]byte, error) {
@@ -224,17 +224,22 @@ func decodeError(m *nats.Msg, code string) error {
 
 // read asks a verb in JSON.
 func read[Answer any](ctx context.Context, c *Client, verb string, req any) (Answer, error) {
+	return inJSON[Answer](verb, req, func(data []byte) ([]byte, error) { return c.request(ctx, verb, data, false) })
+}
+
+// inJSON has a request sent and reads its answer.
+func inJSON[Answer any](what string, req any, send func(data []byte) ([]byte, error)) (Answer, error) {
 	var out Answer
 	data, err := Marshal(req)
 	if err != nil {
 		return out, err
 	}
-	body, err := c.request(ctx, verb, data, false)
+	body, err := send(data)
 	if err != nil {
 		return out, err
 	}
 	if err := json.Unmarshal(body, &out); err != nil {
-		return out, fmt.Errorf("read the answer of %s: %w", verb, err)
+		return out, fmt.Errorf("read the answer of %s: %w", what, err)
 	}
 	return out, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // FeedSubject is where live lines of a conversation are published.
 func FeedSubject(key domain.Key) string {
-	return "rollcall.feed." + key.Tenant + "." + key.Conversation
+	return prefixFeed + key.Tenant + "." + key.Conversation
 }
 
 // Feed publishes live commits and streamed text as JSON lines, one message

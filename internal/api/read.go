@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -156,27 +155,6 @@ func (d *Detail) describe(f *fold) {
 
 func budgetOf(s *domain.State) Budget {
 	return Budget{Tokens: s.Budget.Tokens, Cost: Units(s.Budget.CostMicros), Steps: s.Budget.Steps}
-}
-
-func (s *Server) roll(ctx context.Context, tenant string, r ReadRequest) (any, error) {
-	key := domain.Key{Tenant: tenant}
-	if r.Conversation != "" {
-		var err error
-		if key, err = s.resolve(ctx, tenant, r.Conversation); err != nil {
-			return nil, err
-		}
-		if err := s.mustExist(ctx, key); err != nil {
-			return nil, err
-		}
-		if err := s.await(ctx, key, r.AtLeast); err != nil {
-			return nil, err
-		}
-	}
-	members, err := s.rollOfAll(ctx, key)
-	slices.SortFunc(members, func(a, b MemberRoll) int {
-		return cmp.Or(cmp.Compare(a.Conversation, b.Conversation), cmp.Compare(ordinal(a.ID), ordinal(b.ID)))
-	})
-	return RollAnswer{Members: members}, err
 }
 
 // ordinal is the place of a member in the order of joining: lead, m1, m2, ...

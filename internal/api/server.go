@@ -100,7 +100,7 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("serve api: %w", err)
 	}
 	for _, v := range s.verbs() {
-		subject := "rollcall.api.*." + v.name
+		subject := prefixAPI + "*." + v.name
 		err := s.service.AddEndpoint(v.name, s.handler(v),
 			micro.WithEndpointSubject(subject),
 			micro.WithEndpointMetadata(map[string]string{"impact": v.impact, "about": v.about}))
@@ -111,7 +111,7 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 	}
 	// Chunks of one upload have to come to the node that holds the first ones.
 	err = s.service.AddEndpoint("upload-here", s.handler(verb{name: "upload-here", read: reader(s.upload)}),
-		micro.WithEndpointSubject("rollcall.api.*.upload."+s.service.Info().ID),
+		micro.WithEndpointSubject(prefixAPI+"*.upload."+s.service.Info().ID),
 		micro.WithEndpointMetadata(map[string]string{"impact": "write", "about": "further chunks of an upload"}))
 	if err != nil {
 		s.Close() //nolint:errcheck // the first error is the one to tell

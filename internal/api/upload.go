@@ -108,7 +108,7 @@ func (s *Server) upload(ctx context.Context, tenant string, r UploadRequest) (an
 	}
 	out := UploadAnswer{BlobRef: r.BlobRef, Received: received}
 	if received < r.Size {
-		out.Next = "rollcall.api." + tenant + ".upload." + s.service.Info().ID
+		out.Next = prefixAPI + tenant + ".upload." + s.service.Info().ID
 		return out, nil
 	}
 	if sum := sha256.Sum256(whole); hex.EncodeToString(sum[:]) != r.SHA256 {

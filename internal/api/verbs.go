@@ -195,7 +195,7 @@ func (c *Client) upload(ctx context.Context, conversation string, ref BlobRef, d
 			return err
 		}
 		offset = end
-		if prefix := "rollcall.api." + c.tenant + "."; len(got.Next) > len(prefix) {
+		if prefix := prefixAPI + c.tenant + "."; len(got.Next) > len(prefix) {
 			verb = got.Next[len(prefix):]
 		}
 	}
