@@ -17,9 +17,9 @@ func WaitCluster(ctx context.Context, servers ...*Server) error {
 
 // WaitCluster waits until this server is part of a cluster that has a leader
 // for its streams, and has caught up with it: with three servers, two are
-// enough, and a server alone waits for nobody. others are the names of the servers to expect beside this one;
-// progress, if not nil, is told at once, and whenever it changes, which of
-// them cannot be reached.
+// enough, and a server alone waits for nobody. others are the names of the
+// servers to expect beside this one; progress, if not nil, is told at once, and
+// whenever it changes, which of them cannot be reached.
 func (s *Server) WaitCluster(ctx context.Context, others []string, progress func(missing []string)) error {
 	var told []string
 	first := true
