@@ -75,7 +75,7 @@ func (d *Decision) raiseBudget(c *rollcallv1.RaiseBudget) *Refusal {
 	}
 	var stopped []*Member
 	for _, m := range s.Members {
-		if m.outOfBudget() && !m.hasWaking() {
+		if m.outOfBudget() && !s.hasWaking(m) {
 			stopped = append(stopped, m)
 		}
 	}

@@ -81,7 +81,7 @@ func (s *State) leftWork(m *Member) bool {
 	if m.IsLead() || m.Run != nil {
 		return false
 	}
-	return m.failed() || len(m.Waits) == 0 && !m.hasWaking() && len(s.undelivered(m)) > 0
+	return m.failed() || len(m.Waits) == 0 && !s.hasWaking(m) && len(s.undelivered(m)) > 0
 }
 
 // unreadReport is the report that the member has not read; empty when it has

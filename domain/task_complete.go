@@ -60,6 +60,9 @@ func (d *Decision) changeTask(c *rollcallv1.ChangeTask) (string, *Refusal) {
 		return "", Refuse("no-board", "the task is not changed", fmt.Sprintf("a conversation with the contract %s has no board", d.State().Contract), "start one with: rollcall run --contract mailbox")
 	}
 	d.actor = Operator
+	if d.contract().Policy().Assignments {
+		return d.changeAssignment(c)
+	}
 	if c.GetOperation() == rollcallv1.ChangeTask_OPERATION_ADD {
 		t, refusal := d.CreateTask(NewTask{Title: c.GetTitle(), Description: c.GetDescription(), Owner: c.GetOwner(), Dependencies: c.GetDependencies()})
 		if refusal != nil {

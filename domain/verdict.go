@@ -72,9 +72,9 @@ func (s *State) unfinishedWork() string {
 		switch {
 		case m.Run != nil:
 			return m.Name + " has an open run"
-		case m.Held && (m.IsLead() || m.hasWaking()):
+		case m.Held && (m.IsLead() || s.hasWaking(m)):
 			return fmt.Sprintf("the last run of %s ended early: %s", m.Name, failure(m))
-		case m.Alive() && m.hasWaking():
+		case m.Alive() && s.hasWaking(m):
 			return m.Name + " has mail that it could not read"
 		}
 	}
@@ -89,7 +89,7 @@ func (s *State) dissolvedByLead(team string) bool {
 // stoppedByBudget reports whether a budget keeps somebody from working.
 func (s *State) stoppedByBudget() bool {
 	for _, m := range s.Members {
-		if m.outOfBudget() || m.Alive() && m.hasWaking() && !m.Held && s.spent() {
+		if m.outOfBudget() || m.Alive() && s.hasWaking(m) && !m.Held && s.spent() {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (d *Decision) alert(to *Member, w *Wait, topic, text string) {
 // mayAnswer reports whether a member that has read a question can still come
 // to answer it: it works or will, or waits for somebody who may answer.
 func (s *State) mayAnswer(m *Member, asking map[string]bool) bool {
-	if m.Run != nil || m.Held || m.hasWaking() {
+	if m.Run != nil || m.Held || s.hasWaking(m) {
 		return true
 	}
 	if asking[m.ID] {

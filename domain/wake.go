@@ -21,13 +21,19 @@ func wakes(kind rollcallv1.MailKind) bool {
 }
 
 // hasWaking reports whether unread mail asks for a run.
-func (m *Member) hasWaking() bool {
-	return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return wakes(mail.Kind) })
+func (s *State) hasWaking(m *Member) bool {
+	return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return wakes(mail.Kind) && !s.moot(m, mail) })
+}
+
+// moot reports whether mail is the brief of an assignment that has ended.
+func (s *State) moot(m *Member, mail *Mail) bool {
+	t := s.Task(m.Task)
+	return mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF && t != nil && !t.Open()
 }
 
 // runnable reports whether the member's unread mail starts a run now.
 func (s *State) runnable(m *Member) bool {
-	if !s.Opened || s.Paused || m.Held || m.Run != nil || !m.hasWaking() || s.spent() {
+	if !s.Opened || s.Paused || m.Held || m.Run != nil || s.spent() {
 		return false
 	}
 	switch m.Status {
@@ -51,7 +57,7 @@ func (s *State) starts(m *Member, mail *Mail) bool {
 		return true
 	}
 	t := s.Task(m.Task)
-	return t == nil || t.Status != pending && t.Status != blocked
+	return t == nil || t.Status == claimable || t.Status == inProgress
 }
 
 // goesOn reports whether a run is open and not suspended.

@@ -247,7 +247,7 @@ func overspent(s *domain.State) bool {
 func mustWake(s *domain.State, m *domain.Member) bool {
 	ready, began := true, m.Status != rollcallv1.MemberStatus_MEMBER_STATUS_SPAWNING
 	if t := s.Task(m.Task); t != nil {
-		ready = t.Status != rollcallv1.TaskStatus_TASK_STATUS_PENDING && t.Status != rollcallv1.TaskStatus_TASK_STATUS_BLOCKED
+		ready = t.Status == rollcallv1.TaskStatus_TASK_STATUS_CLAIMABLE || t.Status == rollcallv1.TaskStatus_TASK_STATUS_IN_PROGRESS
 	}
 	for _, mail := range m.Unread {
 		isBrief := mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF
