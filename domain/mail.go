@@ -163,7 +163,8 @@ func (d *Decision) postMessage(p *rollcallv1.PostMessage) (string, *Refusal) {
 	l := letter{to: to.ID, body: p.GetBody(), replyTo: p.GetReplyTo()}
 	switch p.GetKind() {
 	case rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, rollcallv1.MailKind_MAIL_KIND_UNSPECIFIED:
-		l.kind, l.from, l.mode = rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, Operator, modeOf(p.GetMode(), to)
+		to = d.State().addressee(to, p.GetBody().GetText())
+		l.kind, l.from, l.to, l.mode = rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE, Operator, to.ID, modeOf(p.GetMode(), to)
 		if l.mode == rollcallv1.MailMode_MAIL_MODE_INTERRUPT && to.Run != nil {
 			d.finish(to, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_INTERRUPTED, Detail: "the operator wrote"})
 		}
