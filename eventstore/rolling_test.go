@@ -75,7 +75,7 @@ func (c *trio) agree() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
-	if err := natsd.WaitCluster(ctx, c.servers...); err != nil {
+	if err := natsd.Agree(ctx, c.servers...); err != nil {
 		c.t.Fatal(err)
 	}
 }

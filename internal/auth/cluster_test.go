@@ -145,7 +145,7 @@ func TestAClusterFromItsFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := natsd.WaitCluster(ctx, sa, sb, sc); err != nil {
+	if err := natsd.Agree(ctx, sa, sb, sc); err != nil {
 		t.Fatal(err)
 	}
 

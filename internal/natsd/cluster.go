@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// WaitCluster waits until one of the servers leads the cluster and all of them
+// Agree waits until one of the servers leads the cluster and all of them
 // are current: streams can be made then.
-func WaitCluster(ctx context.Context, servers ...*Server) error {
+func Agree(ctx context.Context, servers ...*Server) error {
 	return poll(ctx, fmt.Sprintf("wait for a cluster of %d servers", len(servers)), func() bool { return agreed(servers) })
 }
 

@@ -109,7 +109,7 @@ func Cluster(t testing.TB, n int) []*natsd.Server {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := natsd.WaitCluster(ctx, servers...); err != nil {
+	if err := natsd.Agree(ctx, servers...); err != nil {
 		t.Fatal(err)
 	}
 	return servers

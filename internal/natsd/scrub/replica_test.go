@@ -89,7 +89,7 @@ func filledTrio(t *testing.T) *trio {
 	c.start(0, 1, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := natsd.WaitCluster(ctx, c.servers[:]...); err != nil {
+	if err := natsd.Agree(ctx, c.servers[:]...); err != nil {
 		t.Fatal(err)
 	}
 	js := c.via(0)
