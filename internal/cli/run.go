@@ -12,8 +12,18 @@ import (
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/config"
+	"github.com/rollcall-dev/rollcall/prompts"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
+
+// defaultContract is that of a run which names none.
+const defaultContract = "dag"
+
+// alternatives are words to choose from.
+func alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
 
 // runFlags are the flags of run.
 type runFlags struct {
@@ -37,12 +47,14 @@ It ends when nothing is due: with 0 when the work is done, 6 when the operator m
 act, 7 when the team ended in failure, 8 when a budget is used up.`,
 		Example: `  rollcall run "summarise ./notes for a newcomer" --input ./notes --output ./out
   rollcall run "review this design" --input design.md --agents team.yaml --budget 2.50
+  rollcall run "watch the river with two people" --contract mailbox
   rollcall run "what is in these files?" --contract none --input ./data --json
   git diff | rollcall run - --name review --detach`,
 		GroupID: groupBegin, Args: args(1, 1),
 	}
 	addNodeSettings(c)
-	c.Flags().StringVar(&f.contract, "contract", "", "coordination tools: mailbox or none (default: the agents file's, else mailbox)")
+	c.Flags().StringVar(&f.contract, "contract", "", "how the team works together: "+alternatives(prompts.Contracts())+" (default: the agents file's, else "+defaultContract+")")
+	_ = c.RegisterFlagCompletionFunc("contract", cobra.FixedCompletions(prompts.Contracts(), cobra.ShellCompDirectiveNoFileComp)) // fails only without the flag
 	c.Flags().StringVar(&f.agent, "agent", "", "agent type of the Lead (default: the agents file's, else general)")
 	c.Flags().StringVar(&f.agents, "agents", "", "YAML file of agent types and members")
 	c.Flags().StringVar(&f.name, "name", "", "name of the conversation")
@@ -134,7 +146,10 @@ func (s *session) opening(objective string, f runFlags) (*rollcallv1.OpenConvers
 	}
 	team.Apply(o)
 	if o.GetContract() == "" {
-		o.Contract = "mailbox"
+		o.Contract = defaultContract
+	}
+	if known := prompts.Contracts(); !slices.Contains(known, o.GetContract()) {
+		return nil, domain.Refuse("contract-unknown", "the conversation is not opened", fmt.Sprintf("there is no contract %q", printable(o.GetContract())), "choose one of: "+strings.Join(known, ", "))
 	}
 	if err := s.chooseLead(o, f.agent); err != nil {
 		return nil, err

@@ -66,8 +66,8 @@ func TestBoard(t *testing.T) {
 	p := newPlace(t, script(t, boardScript))
 	p.start()
 	c := p.client()
-	alone := p.begin("run", "Case alone: bread for tomorrow.", "--name", "alone", "--json")
-	sign := p.begin("run", "Case sign: find me a flat.", "--name", "sign", "--json")
+	alone := p.begin("run", "Case alone: bread for tomorrow.", "--name", "alone", "--contract", "mailbox", "--json")
+	sign := p.begin("run", "Case sign: find me a flat.", "--name", "sign", "--contract", "mailbox", "--json")
 	hand := p.detach("hand", "Case hand: nothing special.")
 	var opened []string
 

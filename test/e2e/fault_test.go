@@ -113,7 +113,7 @@ func TestModelFaults(t *testing.T) {
 	// key is mended: mailbox-mail-returned.
 	t.Run("mailbox-mail-returned", func(t *testing.T) {
 		p := p.on(t)
-		run := p.begin("run", "Case key: do it.", "--name", "key", "--json")
+		run := p.begin("run", "Case key: do it.", "--name", "key", "--contract", "mailbox", "--json")
 		end := run.wait().ended(t)
 		id := end.Conversation
 		opened = append(opened, id)
@@ -246,7 +246,7 @@ func TestModelDown(t *testing.T) {
 	p.start()
 	c := p.client()
 	p.door.shut()
-	run := p.begin("run", "Is anybody there?", "--name", "down", "--json")
+	run := p.begin("run", "Is anybody there?", "--name", "down", "--contract", "mailbox", "--json")
 	var id string
 	p.poll("it was tried twice", func() bool {
 		all := got(c.List(p.ctx())).must(t).Conversations

@@ -74,7 +74,7 @@ func TestFieldEnds(t *testing.T) {
 
 	t.Run("b45-unknown-tool", func(t *testing.T) {
 		p := p.on(t)
-		end := p.rollcall("run", "Case wrong: call.", "--json").ended(t)
+		end := p.rollcall("run", "Case wrong: call.", "--contract", "mailbox", "--json").ended(t)
 		if end.Exit != 0 || end.Answer != "I went on." {
 			t.Errorf("it ended with %+v", end)
 		}
@@ -94,12 +94,12 @@ func TestFieldEnds(t *testing.T) {
 
 	t.Run("b47-empty-replies", func(t *testing.T) {
 		p := p.on(t)
-		once := p.rollcall("run", "Case once: say it.", "--json").ended(t)
+		once := p.rollcall("run", "Case once: say it.", "--contract", "mailbox", "--json").ended(t)
 		if once.Exit != 0 || once.Answer != "I do have a word." {
 			t.Errorf("after one empty answer: %+v", once)
 		}
 		p.settled(c, once.Conversation, 2)
-		silent := p.rollcall("run", "Case silent: say it.", "--json").ended(t)
+		silent := p.rollcall("run", "Case silent: say it.", "--contract", "mailbox", "--json").ended(t)
 		if silent.Exit != 7 || silent.Status != "failed" || silent.Answer != "" {
 			t.Errorf("without any answer: %+v", silent)
 		}

@@ -154,7 +154,7 @@ func TestInterruption(t *testing.T) {
 	var hand string
 	t.Run("mailbox-mail-returned", func(t *testing.T) {
 		p := p.on(t)
-		run := p.begin("run", "Case hand: think.", "--name", "hand", "--json")
+		run := p.begin("run", "Case hand: think.", "--name", "hand", "--contract", "mailbox", "--json")
 		open := p.held("by hand")
 		hand = open.Conversation
 		p.ok("interrupt", hand)

@@ -105,7 +105,7 @@ func (s said) refusal(t *testing.T, code string, exit int, args []string) api.Er
 // detach starts a conversation on the contract mailbox and does not follow it.
 func (p *place) detach(name, objective string) string {
 	p.t.Helper()
-	return strings.TrimSpace(p.ok("run", objective, "--name", name, "--detach"))
+	return strings.TrimSpace(p.ok("run", objective, "--name", name, "--contract", "mailbox", "--detach"))
 }
 
 // ending is the last line of run --json.

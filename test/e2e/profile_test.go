@@ -36,7 +36,7 @@ func TestProfile(t *testing.T) {
 		{name: "profile-send-unchanged", policy: demo.SendUpdate, field: demo.OldField, binds: "name", shows: "Ada"},
 	}
 	for i, row := range rows {
-		rows[i].run = p.begin("run", demo.Objective(row.policy, row.field), "--name", row.name, "--json")
+		rows[i].run = p.begin("run", demo.Objective(row.policy, row.field), "--name", row.name, "--contract", "mailbox", "--json")
 	}
 	var opened []string
 	for _, row := range rows {
