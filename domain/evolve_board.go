@@ -112,8 +112,12 @@ func (s *State) taskCompleted(t *Task, e *rollcallv1.TaskCompleted) {
 	t.Result, t.Paths = e.GetDelivery().GetSummary(), slices.Clone(e.GetDelivery().GetPaths())
 	t.CompletedBy, t.Told = e.GetBy(), toldBy(e.GetBy())
 	t.Stale, t.StaleReason = false, ""
-	if m := s.Member(e.GetBy()); m != nil && m.Run != nil {
+	m := s.Member(e.GetBy())
+	if m != nil && m.Run != nil {
 		m.Run.Delivered = true
+	}
+	if m != nil && !m.IsLead() {
+		s.Reports = 0
 	}
 }
 

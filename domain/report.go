@@ -40,17 +40,18 @@ func (s *State) reportDue(assignments bool) bool {
 	if assignments && s.untoldFailure() {
 		return true
 	}
-	if s.Lead().Status != idle || s.anybodyWorks() {
-		return false
-	}
-	if assignments && s.untoldEnd() {
+	if assignments && !s.othersWork() && s.untoldEnd() {
 		return true
+	}
+	if s.Lead().Status != idle || s.othersWork() || s.runnable(s.Lead()) {
+		return false
 	}
 	return len(s.needs()) == 0 && (len(s.OpenTasks()) > 0 || s.untoldFailure())
 }
 
-func (s *State) anybodyWorks() bool {
-	return slices.ContainsFunc(s.Members, func(m *Member) bool { return m.Run != nil || s.runnable(m) })
+// othersWork reports whether somebody beside the Lead works or is about to.
+func (s *State) othersWork() bool {
+	return slices.ContainsFunc(s.Members, func(m *Member) bool { return !m.IsLead() && (m.Run != nil || s.runnable(m)) })
 }
 
 // untoldFailure reports whether a task or a member failed and the Lead does not

@@ -15,7 +15,7 @@ const (
 // the place of: what it said is said again.
 func (s *State) report(assignments bool, replaced string) string {
 	lines := []string{"Nobody is working and nothing is under way."}
-	if s.anybodyWorks() {
+	if s.othersWork() {
 		lines[0] = "Something needs your decision while others go on."
 	}
 	if assignments {

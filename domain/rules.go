@@ -11,7 +11,9 @@ type Rules struct {
 	// Contracts by name.
 	Contracts map[string]Contract
 	// Tools are the external tools of this node.
-	Tools        []*rollcallv1.ToolDefinition
+	Tools []*rollcallv1.ToolDefinition
+	// Origins says which part of the node has a tool, such as files.
+	Origins      map[string]string
 	DefaultModel string
 	// Prices by model name.
 	Prices map[string]Price
@@ -68,7 +70,8 @@ type Limits struct {
 	Attempts int
 	// Resumes of a step after lost nodes before its run fails; default 10.
 	Resumes int
-	// Reports to the Lead without a word of the operator between; default 20.
+	// Reports to the Lead without a word of the operator, or a delivery of a
+	// member, between; default 20.
 	Reports int
 	// Calls of one reply; default 64.
 	Calls int

@@ -62,7 +62,7 @@ type State struct {
 	LastRun     uint64 `json:",omitempty"`
 	// Progress counts task events, operator mail and failures. Reported is its
 	// value when the Lead last got a team report. Reports counts the reports
-	// since the operator last wrote.
+	// since the operator last wrote or a member delivered.
 	Progress uint64 `json:",omitempty"`
 	Reported uint64 `json:",omitempty"`
 	Reports  int    `json:",omitempty"`
