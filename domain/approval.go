@@ -93,6 +93,7 @@ func (d *Decision) markApprovals(bound *rollcallv1.AgentBound) {
 		if named && !t.GetNeedsApproval() {
 			t = proto.CloneOf(t)
 			t.NeedsApproval = true
+			t.Description = strings.TrimSpace(t.GetDescription() + " Each call waits until the operator approves it.")
 			bound.Tools[i] = t
 		}
 	}
@@ -276,4 +277,16 @@ func (d *Decision) approvable(contract Contract) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Arguments of the call that waits; empty when they lie in the object store.
+func (a *Approval) Arguments(s *State) string {
+	if m := s.running(a.Member, a.Run); m != nil {
+		for _, c := range m.Run.Calls {
+			if c.ID == a.Call {
+				return c.Arguments
+			}
+		}
+	}
+	return ""
 }

@@ -54,9 +54,14 @@ func (b *batch) runEvent(at place, e *rollcallv1.Event) error {
 		return b.run(at, k.ModelCallFailed.GetRun(), "calls_failed = calls_failed + 1")
 	case *rollcallv1.Event_ModelReplied:
 		return b.replied(at, k.ModelReplied)
+	case *rollcallv1.Event_ApprovalRequested:
+		r := k.ApprovalRequested
+		return b.run(at, r.GetRun(), "detail = ?", "waits for approval "+r.GetApproval()+" of "+r.GetTool())
+	case *rollcallv1.Event_ToolCallStarted:
+		return b.run(at, k.ToolCallStarted.GetRun(), "detail = ''")
 	case *rollcallv1.Event_ToolCallFinished:
 		f := k.ToolCallFinished
-		return b.run(at, f.GetRun(), "tool_calls = tool_calls + 1, tool_errors = tool_errors + ?", f.GetError() || f.GetUnknown())
+		return b.run(at, f.GetRun(), "detail = '', tool_calls = tool_calls + 1, tool_errors = tool_errors + ?", f.GetError() || f.GetUnknown())
 	case *rollcallv1.Event_RunFinished:
 		f := k.RunFinished
 		return b.run(at, f.GetRun(), "status = 'finished', finished = ?, finished_version = ?, reason = ?, code = ?, detail = ?, undelivered = ?",

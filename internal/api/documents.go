@@ -18,6 +18,9 @@ type Detail struct {
 	Verdict Verdict `json:"verdict"`
 	Budget  Budget  `json:"budget"`
 	Teams   []Team  `json:"teams"`
+	// Approvals that are pending, and the newest of those that ended, in the
+	// order they were asked for.
+	Approvals []Approval `json:"approvals"`
 	// Hash of the commit, and of the state it leads to.
 	Hash      string `json:"hash"`
 	StateHash string `json:"state_hash"`
@@ -63,6 +66,8 @@ type Tool struct {
 	// Source is contract or node.
 	Source     string `json:"source"`
 	Idempotent bool   `json:"idempotent"`
+	// NeedsApproval: each call waits for the operator.
+	NeedsApproval bool `json:"needs_approval,omitempty"`
 }
 
 // ListAnswer is the answer of ls.

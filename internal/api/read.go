@@ -111,7 +111,7 @@ func (s *Server) list(ctx context.Context, tenant string, r ReadRequest) (any, e
 }
 
 func (s *Server) show(ctx context.Context, tenant string, r ReadRequest) (any, error) {
-	d := Detail{Teams: []Team{}}
+	d := Detail{Teams: []Team{}, Approvals: []Approval{}}
 	err := s.read(ctx, tenant, r, func(f *fold) error {
 		d.describe(f)
 		return nil
@@ -137,11 +137,12 @@ func (d *Detail) only(member string) {
 func (d *Detail) describe(f *fold) {
 	d.Verdict = VerdictOf(f.state)
 	d.Budget = budgetOf(f.state)
+	d.Approvals = approvalsOf(f.state)
 	d.Hash, d.StateHash = hex.EncodeToString(f.state.LastHash), f.state.Hash()
 	d.bindings = map[string][]Tool{}
 	for hash, b := range f.state.Bindings {
 		for _, t := range b.Tools {
-			tool := Tool{Name: t.GetName(), Description: t.GetDescription(), Source: "node", Idempotent: t.GetIdempotent()}
+			tool := Tool{Name: t.GetName(), Description: t.GetDescription(), Source: "node", Idempotent: t.GetIdempotent(), NeedsApproval: t.GetNeedsApproval()}
 			if t.GetCoordination() {
 				tool.Source = "contract"
 			}

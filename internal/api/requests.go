@@ -57,6 +57,8 @@ type Agent struct {
 	// Memory is transcript, summary or fresh.
 	Memory string  `json:"memory,omitempty"`
 	Budget *Budget `json:"budget,omitempty"`
+	// Approve names the tools whose calls the operator must approve.
+	Approve []string `json:"approve,omitempty"`
 }
 
 // NewMember is a member of a prepared team.
@@ -77,20 +79,25 @@ type NewFile struct {
 func decodeOpen(data []byte) (writeRequest, error) {
 	var r struct {
 		Write
-		Name      string      `json:"name"`
-		Contract  string      `json:"contract"`
-		Agents    []Agent     `json:"agents"`
-		Lead      string      `json:"lead"`
-		Members   []NewMember `json:"members"`
-		Objective string      `json:"objective"`
-		Budget    *Budget     `json:"budget"`
-		Files     []NewFile   `json:"files"`
+		Name      string          `json:"name"`
+		Contract  string          `json:"contract"`
+		Agents    []Agent         `json:"agents"`
+		Lead      string          `json:"lead"`
+		Members   []NewMember     `json:"members"`
+		Objective string          `json:"objective"`
+		Budget    *Budget         `json:"budget"`
+		Files     []NewFile       `json:"files"`
+		Approvals *ApprovalPolicy `json:"approvals"`
 	}
 	if err := decodeTexts(data, &r); err != nil {
 		return writeRequest{}, err
 	}
 	o := &rollcallv1.OpenConversation{
 		Conversation: r.Conversation, Name: r.Name, Contract: r.Contract, LeadAgent: r.Lead, Budget: r.Budget.proto(),
+	}
+	var err error
+	if o.Approvals, err = r.Approvals.proto(); err != nil {
+		return writeRequest{}, err
 	}
 	if r.Objective != "" {
 		o.Objective = &rollcallv1.Body{Text: r.Objective}
@@ -102,7 +109,7 @@ func decodeOpen(data []byte) (writeRequest, error) {
 		}
 		o.Agents = append(o.Agents, &rollcallv1.AgentDefinition{
 			Name: a.Name, Description: a.Description, Prompt: a.Prompt, Model: a.Model,
-			Tools: a.Tools, Memory: memory, Budget: a.Budget.proto(),
+			Tools: a.Tools, Memory: memory, Budget: a.Budget.proto(), Approve: a.Approve,
 		})
 	}
 	for _, m := range r.Members {

@@ -190,6 +190,8 @@ func (s *Server) verbs() []verb {
 		{name: "resume", impact: "spend", about: "go on after a pause", write: decodeResume},
 		{name: "retry", impact: "spend", about: "make held mail due again", write: decodeRetry},
 		{name: "dissolve", impact: "write", about: "end the active team", write: decodeDissolve},
+		{name: "approve", impact: "spend", about: "let a tool call be made that waits for the operator", write: decodeDecision(true)},
+		{name: "deny", impact: "write", about: "refuse a tool call that waits for the operator", write: decodeDecision(false)},
 		{name: "budget", impact: "spend", about: "raise the budget", write: decodeBudget},
 		{name: "ls", impact: "read", about: "list conversations", read: reader(s.list)},
 		{name: "show", impact: "read", about: "one conversation in full", read: reader(s.show)},

@@ -76,6 +76,11 @@ func verbOf(c *rollcallv1.Command) string {
 		return "retry"
 	case *rollcallv1.Command_DissolveTeam:
 		return "dissolve"
+	case *rollcallv1.Command_DecideApproval:
+		if c.GetDecideApproval().GetApprove() {
+			return "approve"
+		}
+		return "deny"
 	case *rollcallv1.Command_RaiseBudget:
 		return "budget"
 	}

@@ -94,6 +94,11 @@ func TestWriteRefusals(t *testing.T) {
 		{"task", `{"conversation":"harbor","operation":"paint"}`, "request-invalid", 2},
 		{"task", `{"conversation":"harbor","operation":"done","task":"t9"}`, "task-not-found", 3},
 		{"open", `{"conversation":"Harbor","contract":"mailbox","objective":"x"}`, "id-invalid", 4},
+		{"approve", `{"conversation":"harbor","approval":"a1"}`, "approval-not-found", 3},
+		{"approve", `{"conversation":"harbor"}`, "approval-not-found", 3},
+		{"deny", `{"conversation":"harbor","approval":"a1","reason":"no"}`, "approval-not-found", 3},
+		{"open", `{"contract":"none","objective":"x","approvals":{"tools":["fly"]}}`, "tool-unknown", 3},
+		{"open", `{"contract":"none","objective":"x","approvals":{"default":"perhaps"}}`, "request-invalid", 2},
 		{"open", `{"contract":"ring","objective":"x"}`, "contract-unknown", 3},
 		{"open", `{"contract":"mailbox","objective":"x","agents":[{"name":"a","memory":"rusty"}]}`, "request-invalid", 2},
 		{"resume", `{"conversation":"harbor","at":-1}`, "", 0}, // fields of no meaning are ignored

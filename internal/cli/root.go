@@ -49,7 +49,7 @@ team goes on after a crash, and anybody can check what it did.`,
 	root.AddCommand(
 		s.demo(), s.run(), s.up(), s.down(),
 		s.ls(), s.show(), s.roll(), s.watch(), s.log(), s.mail(), s.files(),
-		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.dissolve(),
+		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.approve(), s.deny(), s.dissolve(),
 		s.replay(), s.verify(), s.export(),
 		s.doctor(), s.nodeCommand(), s.auth(), s.config(), s.errors(), s.versionCommand(),
 	)
@@ -71,6 +71,8 @@ var alsoCalled = map[string][]string{
 	"task":      {"tasks", "board"},
 	"interrupt": {"abort", "cancel"},
 	"config":    {"settings"},
+	"approve":   {"allow", "accept", "confirm"},
+	"deny":      {"reject", "refuse"},
 }
 
 // connect gives the session's client of the node, of this machine or of

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,9 @@ type runFlags struct {
 	input                         []string
 	output, budget                string
 	detach                        bool
+	approve                       []string
+	approvalTimeout               time.Duration
+	approveByDefault              bool
 }
 
 func (s *session) run() *cobra.Command {
@@ -61,6 +65,9 @@ act, 7 when the team ended in failure, 8 when a budget is used up.`,
 	c.Flags().StringArrayVar(&f.input, "input", nil, "file or directory for the Lead's workspace; may be repeated")
 	c.Flags().StringVar(&f.output, "output", "", "directory that gets the team's files, as MEMBER/PATH")
 	c.Flags().StringVar(&f.budget, "budget", "", "limit, such as 2.50 (money) or 300000t (tokens); 0 is none (default 1.00, or 500000t where no price is known)")
+	c.Flags().StringSliceVar(&f.approve, "approve", nil, "tools whose calls wait for rollcall approve or deny, such as team_create,file_delete")
+	c.Flags().DurationVar(&f.approvalTimeout, "approval-timeout", 0, "deny what nobody approved within this time (default: wait for ever)")
+	c.Flags().BoolVar(&f.approveByDefault, "approve-by-default", false, "approve, not deny, when the time is over")
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not follow: print the conversation's id and return")
 	return s.command(c, func(ctx context.Context, args []string) error { return s.runObjective(ctx, args[0], f) })
 }
@@ -145,6 +152,9 @@ func (s *session) opening(objective string, f runFlags) (*rollcallv1.OpenConvers
 		Conversation: api.NewID(), Name: f.name, Contract: f.contract, Objective: &rollcallv1.Body{Text: objective},
 	}
 	team.Apply(o)
+	if err := config.MergeApprovals(o, f.approve, f.approvalTimeout, f.approveByDefault); err != nil {
+		return nil, err
+	}
 	if o.GetContract() == "" {
 		o.Contract = defaultContract
 	}
@@ -259,6 +269,8 @@ func (s *session) lastWords(ctx context.Context, r result, f *following, out *ou
 func nextStep(state *domain.State, short string) string {
 	for _, need := range state.Verdict().NeedsOperator {
 		switch need.Kind {
+		case "approval":
+			return fmt.Sprintf("rollcall approve %s %s   or   rollcall deny %s %s --reason \"…\"", short, need.ID, short, need.ID)
 		case "task":
 			return fmt.Sprintf("rollcall task %s done %s \"…\"", short, need.ID)
 		case "question":

@@ -86,6 +86,7 @@ func (s *session) showConversation(w io.Writer, d api.Detail, answer string) {
 		}
 		table(w, rows)
 	}
+	showApprovals(w, d.Approvals)
 	if answer != "" {
 		fmt.Fprintln(w, "\nanswer")
 		indentLines(w, "  ", answer)
@@ -118,6 +119,9 @@ func showTools(w io.Writer, d api.Detail) {
 		repeat := "no"
 		if t.Idempotent {
 			repeat = "yes"
+		}
+		if t.NeedsApproval {
+			repeat += ", when approved"
 		}
 		rows = append(rows, []string{t.Name, t.Source, repeat, oneLine(t.Description, 80)})
 	}

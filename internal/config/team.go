@@ -26,6 +26,8 @@ type Team struct {
 	// Agents in the order of the file; general is always among them.
 	Agents  []*rollcallv1.AgentDefinition
 	Members []*rollcallv1.MemberSpec
+	// Approvals is nil when the file says nothing of them.
+	Approvals *rollcallv1.ApprovalPolicy
 }
 
 // DefaultTeam is a Lead of agent type general, alone.
@@ -49,6 +51,7 @@ func (t Team) Apply(o *rollcallv1.OpenConversation) {
 		o.Contract = t.Contract
 	}
 	o.Agents, o.LeadAgent, o.Members = t.Agents, t.Lead, t.Members
+	t.applyApprovals(o)
 }
 
 // Budgets of one agent type; more is a slip of the finger.
@@ -74,13 +77,14 @@ type teamFile struct {
 // ParseTeam reads the text of a file of agents; name stands in its errors.
 func ParseTeam(name string, data []byte) (Team, error) {
 	f := &teamFile{document: open(name, data), needs: map[string][]mention{}}
-	f.mapping(f.root, "the file", []string{"contract", "lead", "agents", "members"}, map[string]field{
+	f.mapping(f.root, "the file", []string{"contract", "lead", "agents", "members", "approvals"}, map[string]field{
 		"contract": f.contract,
 		"lead": func(_ *token.Token, n ast.Node) {
 			f.lead = mention{f.text(n, "lead"), n.GetToken()}
 		},
-		"agents":  func(_ *token.Token, n ast.Node) { f.entries(n, "agents", f.agent) },
-		"members": func(_ *token.Token, n ast.Node) { f.list(n, "members", f.member) },
+		"agents":    func(_ *token.Token, n ast.Node) { f.entries(n, "agents", f.agent) },
+		"members":   func(_ *token.Token, n ast.Node) { f.list(n, "members", f.member) },
+		"approvals": f.approvals,
 	})
 	f.check()
 	if err := f.refusal(codeTeam); err != nil {
@@ -108,7 +112,7 @@ func (f *teamFile) agent(key *token.Token, n ast.Node) {
 	text := func(into *string, name string) field {
 		return func(_ *token.Token, n ast.Node) { *into = f.text(n, name+" of "+what) }
 	}
-	f.mapping(n, what, []string{"description", "prompt", "model", "tools", "memory", "budget"}, map[string]field{
+	f.mapping(n, what, []string{"description", "prompt", "model", "tools", "memory", "budget", "approve"}, map[string]field{
 		"description": text(&a.Description, "description"),
 		"prompt":      text(&a.Prompt, "prompt"),
 		"model":       text(&a.Model, "model"),
@@ -120,6 +124,9 @@ func (f *teamFile) agent(key *token.Token, n ast.Node) {
 		},
 		"memory": func(_ *token.Token, n ast.Node) { a.Memory = f.memory(n, what) },
 		"budget": func(_ *token.Token, n ast.Node) { a.Budget = f.budget(n, "budget of "+what) },
+		"approve": func(_ *token.Token, n ast.Node) {
+			f.list(n, "approve of "+what, func(n ast.Node) { a.Approve = append(a.Approve, f.anyTool(n, what)) })
+		},
 	})
 	f.team.Agents = append(f.team.Agents, a)
 }

@@ -28,7 +28,7 @@ func command(data []byte) (*rollcallv1.Command, error) {
 		bodies = append(bodies, k.PostMessage.GetBody())
 	case *rollcallv1.Command_InterruptMember, *rollcallv1.Command_PauseConversation, *rollcallv1.Command_ResumeConversation,
 		*rollcallv1.Command_RetryMember, *rollcallv1.Command_DissolveTeam, *rollcallv1.Command_ChangeTask,
-		*rollcallv1.Command_RaiseBudget, *rollcallv1.Command_WriteFiles:
+		*rollcallv1.Command_RaiseBudget, *rollcallv1.Command_WriteFiles, *rollcallv1.Command_DecideApproval:
 	case *rollcallv1.Command_FireTimer:
 		actor = domain.Framework
 	case nil:

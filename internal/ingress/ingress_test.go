@@ -138,7 +138,7 @@ func TestEveryCommandKindIsDecided(t *testing.T) {
 	outside := map[string]string{
 		"open_conversation": "operator", "post_message": "operator", "interrupt_member": "operator", "pause_conversation": "operator",
 		"resume_conversation": "operator", "retry_member": "operator", "dissolve_team": "operator", "change_task": "operator",
-		"raise_budget": "operator", "write_files": "operator", "fire_timer": "framework",
+		"raise_budget": "operator", "decide_approval": "operator", "write_files": "operator", "fire_timer": "framework",
 		"record_reply": "", "record_model_failure": "", "record_tool_outcome": "", "fail_run": "", "resume_run": "", "suspend_run": "",
 	}
 	kinds := new(rollcallv1.Command).ProtoReflect().Descriptor().Oneofs().ByName("kind").Fields()
