@@ -213,6 +213,7 @@ func (d *Decision) assign(members []Assignment) {
 		})
 		d.brief(member, a.Brief)
 	}
+	d.onBoard().settle() // what depends on a failure is blocked from the start
 	for _, a := range members {
 		t := s.Task(ids[a.Name])
 		if t.Status == claimable && len(t.Dependencies) > 0 { // what it needs was delivered before
