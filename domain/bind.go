@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -49,41 +47,15 @@ func (d *Decision) boundAgent(m *Member) *rollcallv1.AgentBound {
 	bound := &rollcallv1.AgentBound{Definition: definition, Renderer: Renderer}
 	if c := d.contract(); c != nil {
 		bound.Instructions = c.Instructions(m.Role)
-		bound.Tools = slices.Clone(c.Tools(m.Role))
 		if definition.GetMemory() == rollcallv1.MemoryPolicy_MEMORY_POLICY_UNSPECIFIED {
 			definition.Memory = c.Policy().Memory
 		}
 	}
-	wanted := definition.GetTools()
-	for _, t := range d.external() {
-		if len(wanted) == 0 || slices.Contains(wanted, t.GetName()) || t.GetName() == ReadMail {
-			bound.Tools = append(bound.Tools, t)
+	for _, t := range d.assemble(m, definition) {
+		if !t.Left {
+			bound.Tools = append(bound.Tools, t.Definition)
 		}
 	}
 	d.markApprovals(bound)
 	return bound
-}
-
-// external are the node's tools by name, without those that a contract has
-// claimed: coordination tools cannot be redefined.
-func (d *Decision) external() []*rollcallv1.ToolDefinition {
-	own := map[string]bool{}
-	for _, c := range d.b.r.Contracts {
-		for _, role := range []rollcallv1.MemberRole{rollcallv1.MemberRole_MEMBER_ROLE_LEAD, rollcallv1.MemberRole_MEMBER_ROLE_MEMBER} {
-			for _, t := range c.Tools(role) {
-				own[t.GetName()] = true
-			}
-		}
-	}
-	tools := slices.DeleteFunc(slices.Clone(d.b.r.Tools), func(t *rollcallv1.ToolDefinition) bool { return own[t.GetName()] })
-	slices.SortStableFunc(tools, func(a, b *rollcallv1.ToolDefinition) int { return strings.Compare(a.GetName(), b.GetName()) })
-	return tools
-}
-
-func (d *Decision) externalTools() []string {
-	var names []string
-	for _, t := range d.external() {
-		names = append(names, t.GetName())
-	}
-	return names
 }
