@@ -24,6 +24,8 @@ type book struct {
 	mail  map[string]*letter
 	runs  map[string]*run
 	tasks map[string]*task
+	// approvals of calls, by id.
+	approvals map[string]*approval
 	// bound are the definitions that runs are pinned to, by hash.
 	bound map[string]*rollcallv1.AgentBound
 
@@ -64,7 +66,7 @@ type team struct {
 func newBook(l Log) *book {
 	return &book{
 		log: l, members: map[string]*member{}, teams: map[string]*team{}, mail: map[string]*letter{}, runs: map[string]*run{},
-		tasks: map[string]*task{}, bound: map[string]*rollcallv1.AgentBound{},
+		tasks: map[string]*task{}, bound: map[string]*rollcallv1.AgentBound{}, approvals: map[string]*approval{},
 	}
 }
 

@@ -33,6 +33,11 @@ type run struct {
 	begun *rollcallv1.ToolCallStarted
 	lost  bool
 
+	// asking is the approval that its next call waits for; let says of calls
+	// whether they were approved.
+	asking *approval
+	let    map[string]bool
+
 	// suspended is the reason it was let go for; empty while it is worked on.
 	suspended string
 	// rests is true while nothing happened in it since it was let go.
@@ -59,6 +64,7 @@ func (r *run) String() string { return "run " + r.id + " of " + r.member.String(
 func (r *run) parked() bool { return !r.calling && r.begun == nil && r.suspended != "" }
 
 func (b *book) enterRun(f fact) {
+	b.enterApproval(f)
 	switch k := f.GetKind().(type) {
 	case *rollcallv1.Event_AgentBound:
 		b.bound[k.AgentBound.GetHash()] = k.AgentBound
@@ -82,7 +88,7 @@ func (b *book) started(e *rollcallv1.RunStarted) {
 	}
 	r := &run{
 		id: e.GetRun(), member: m, agent: e.GetAgentHash(), open: true, outcomes: map[string]bool{}, known: map[string]bool{},
-		asked: map[string]*letter{}, sent: map[uint32][]Stored{},
+		asked: map[string]*letter{}, let: map[string]bool{}, sent: map[uint32][]Stored{},
 	}
 	b.runs[r.id], m.run, m.spawning = r, r, false
 	b.take(r, e.GetConsumed())

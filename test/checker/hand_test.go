@@ -249,7 +249,8 @@ func bound() *pb.AgentBound {
 	for _, name := range []string{"team_create", "team_member_add", "team_member_remove", "team_dissolve", "send_message", "task_create", "task_update", "task_complete", "task_list"} {
 		a.Tools = append(a.Tools, &pb.ToolDefinition{Name: name, Coordination: true})
 	}
-	a.Tools = append(a.Tools, &pb.ToolDefinition{Name: "file_write", Idempotent: true}, &pb.ToolDefinition{Name: "deploy"})
+	a.Tools = append(a.Tools, &pb.ToolDefinition{Name: "file_write", Idempotent: true}, &pb.ToolDefinition{Name: "deploy"},
+		&pb.ToolDefinition{Name: "publish", NeedsApproval: true})
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(a)
 	if err != nil {
 		panic(err)

@@ -165,6 +165,8 @@ func idOf(f fact) string {
 	switch k := f.GetKind().(type) {
 	case *rollcallv1.Event_ConversationOpened:
 		return k.ConversationOpened.GetConversation()
+	case *rollcallv1.Event_ApprovalDecided:
+		return k.ApprovalDecided.GetApproval()
 	case *rollcallv1.Event_TeamCreated:
 		return k.TeamCreated.GetTeam()
 	case *rollcallv1.Event_MemberAdded:

@@ -45,6 +45,7 @@ var rules = []rule{
 	{"resumed", "a run is taken up only when it was let go or lost", resumptions},
 	{"calls", "each tool call has one outcome, in the order asked, and none after a cut reply", calls},
 	{"bound", "a run is pinned to one definition, and calls its tools as they were declared", bindings},
+	{"approvals", "a call that needs approval is made when it has one; the first answer counts, and none outlives its run", approvals},
 	{"endings", "a run ends for the reason it gives", endings},
 	{"coordination", "what a coordination tool does, and its outcome, are one commit, once", coordinations},
 	{"operator", "what the operator did came by a command", operators},

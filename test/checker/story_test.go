@@ -3,6 +3,9 @@ package checker_test
 import (
 	"reflect"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 	"github.com/rollcall-dev/rollcall/test/checker"
@@ -18,6 +21,7 @@ func story() *hand {
 	h.interruption()
 	h.failure()
 	h.departure()
+	h.approvals()
 	return h
 }
 
@@ -286,6 +290,37 @@ func (h *hand) departure() {
 	h.commit(&pb.RunSuspended{Run: "r17", Member: "lead", Reason: "no slot"})
 	h.commit(&pb.RunResumed{Run: "r17", Member: "lead", Waited: true}) // 47: it waited for its turn
 	h.last("r17", 1)
+}
+
+// approvals: one is denied, one approved, one decided by the time, one void.
+func (h *hand) approvals() {
+	asks := func(run, id, call string) *pb.ApprovalRequested {
+		return &pb.ApprovalRequested{Approval: id, Member: "lead", Run: run, Step: 1, Call: call, Tool: "publish"}
+	}
+	decided := func(id, by string, yes bool) *pb.ApprovalDecided {
+		return &pb.ApprovalDecided{Approval: id, By: by, Approved: yes}
+	}
+	refused := did("r18", "lead", 1, "v1", "publish", "denied")
+	refused.Error = true
+	h.command("msg33", all(order("msg33", "lead", interrupt), h.starts("r18", "lead", "msg33"))...) // 49
+	h.reply(wants("r18", "lead", 1, "v1 publish", "v2 publish", "v3 publish"), asks("r18", "a1", "v1"))
+	third := asks("r18", "a3", "v3")
+	third.Due, third.ApproveOnTimeout = timestamppb.New(time.Unix(100, 0)), true
+	begun := func(call string) *pb.ToolCallStarted {
+		return &pb.ToolCallStarted{Run: "r18", Member: "lead", Step: 1, Call: call, Name: "publish"}
+	}
+	h.command("a1", decided("a1", "operator", false), refused, asks("r18", "a2", "v2"))             // 51
+	h.command("a2", decided("a2", "operator", true), begun("v2"))                                   // 52
+	h.commit(did("r18", "lead", 1, "v2", "publish", "done"), third)                                 // 53
+	h.command("", decided("a3", "framework", true), begun("v3"))                                    // 54
+	h.commit(did("r18", "lead", 1, "v3", "publish", "done"), calls("r18", "lead", 2, 1))            // 55
+	h.last("r18", 2)                                                                                // 56
+	h.command("msg34", all(order("msg34", "lead", interrupt), h.starts("r19", "lead", "msg34"))...) // 57
+	h.reply(wants("r19", "lead", 1, "w1 publish"), asks("r19", "a4", "w1"))
+	h.command("msg35", all( // 59
+		&pb.ApprovalVoided{Approval: "a4"}, ends("r19", "lead", interrupted), order("msg35", "lead", interrupt), h.starts("r20", "lead", "msg35"),
+	)...)
+	h.last("r20", 1) // 60
 }
 
 func TestSoundLog(t *testing.T) {
