@@ -111,8 +111,8 @@ func (s *State) consume(m *Member, at Place, refs []*rollcallv1.MessageRef) {
 		m.Run.Unanswered = append(m.Run.Unanswered, mail)
 		place := MailPlace{ID: mail.ID, Place: mail.Place, Whole: mail.Kind == rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE}
 		entry.Mail = append(entry.Mail, place)
-		if mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF || m.IsLead() && m.Assignment == nil && place.Whole {
-			m.Assignment = &place
+		if mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF || m.IsLead() && place.Whole {
+			m.means(place)
 		}
 		for w := range s.questions(mail.ID) {
 			w.Read = true
@@ -122,6 +122,21 @@ func (s *State) consume(m *Member, at Place, refs []*rollcallv1.MessageRef) {
 		m.Unread = nil
 	}
 	m.record(entry)
+}
+
+// maxPurpose is how many messages are kept that say what a member is for: the
+// first, and the newest.
+const maxPurpose = 8
+
+// means adds a message to what the member is for.
+func (m *Member) means(mail MailPlace) {
+	if slices.ContainsFunc(m.Purpose, func(p MailPlace) bool { return p.ID == mail.ID }) {
+		return // it was given back and is read again
+	}
+	if len(m.Purpose) == maxPurpose {
+		m.Purpose = slices.Delete(m.Purpose, 1, 2)
+	}
+	m.Purpose = append(m.Purpose, mail)
 }
 
 // giveBack makes consumed mail unread again, in the order of delivery, and

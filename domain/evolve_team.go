@@ -82,7 +82,7 @@ func (s *State) memberShutdown(e *rollcallv1.MemberShutdown) {
 	}
 	m.setStatus(shutdown, s.Time)
 	m.Held, m.Told = false, ""
-	m.Unread, m.Run, m.Waits, m.Assignment, m.Turns, m.Omitted = nil, nil, nil, nil, nil, 0
+	m.Unread, m.Run, m.Waits, m.Purpose, m.Turns, m.Omitted = nil, nil, nil, nil, nil, 0
 }
 
 func (s *State) budgetRaised(e *rollcallv1.BudgetRaised) {

@@ -36,9 +36,9 @@ type Member struct {
 	Run *Run `json:",omitempty"`
 	// Waits are the questions this member sleeps on.
 	Waits []*Wait `json:",omitempty"`
-	// Assignment is the mail that says what the member is for: its newest brief,
-	// or the Lead's objective. It is shown also when its turn is not.
-	Assignment *MailPlace `json:",omitempty"`
+	// Purpose is the mail that says what the member is for, oldest first: its briefs,
+	// or the operator's words to the Lead. It is shown also when its turns are not.
+	Purpose []MailPlace `json:",omitempty"`
 	// Turns is the transcript, oldest first; the last one is the open run's.
 	Turns []*Turn `json:",omitempty"`
 	// Omitted counts transcript entries that were let go.

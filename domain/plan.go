@@ -50,9 +50,9 @@ type StepPlan struct {
 	// Names are the display names of all members by id, those shut down too:
 	// the senders of the mail in Context.
 	Names map[string]string
-	// Assignment is the message that says what the member is for, where Context
-	// does not hold it; nil otherwise.
-	Assignment *rollcallv1.MessageRef
+	// Purpose are the messages that say what the member is for, oldest first, as
+	// far as Context does not hold them.
+	Purpose []*rollcallv1.MessageRef
 	// Context is the transcript, oldest first: RunStarted, MessagesConsumed,
 	// ModelReplied, ToolCallFinished and RunFinished events of the member, each
 	// entry with the places of the mail it consumed. For a Lead that remembers a
@@ -81,8 +81,8 @@ type ToolPlan struct {
 	// Others are the display names of the other members: a path that begins
 	// with one of them is theirs.
 	Others []string
-	// Mail that the member consumed and can read again, oldest first: its
-	// assignment and the mail of its transcript.
+	// Mail that the member consumed and can read again, oldest first: what
+	// it is for and the mail of its transcript.
 	Mail []*rollcallv1.MessageRef
 	// Names are the display names of all members by id.
 	Names map[string]string

@@ -30,10 +30,34 @@ func (s *State) StepPlan(member string) (StepPlan, bool) {
 			plan.Context = append(plan.Context, e.context())
 		}
 	}
-	if a := m.Assignment; a != nil && memory != rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH && !consumedIn(turns, a.ID) {
-		plan.Assignment = a.ref()
+	if memory != rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH {
+		plan.Purpose = m.purpose(turns)
 	}
 	return plan, true
+}
+
+// purposeBytes bounds what is shown of a member's purpose beside its turns: the
+// first message always, of the others the newest that fit.
+const purposeBytes = 64 << 10
+
+// purpose is the mail that says what the member is for and that none of the
+// turns shows.
+func (m *Member) purpose(turns []*Turn) []*rollcallv1.MessageRef {
+	var shown []*rollcallv1.MessageRef
+	room := uint64(purposeBytes)
+	for i, mail := range slices.Backward(m.Purpose) {
+		if consumedIn(turns, mail.ID) {
+			continue
+		}
+		size := min(mail.Place.Size, ShownMailBytes)
+		if i > 0 && size > room {
+			continue
+		}
+		room -= min(size, room)
+		shown = append(shown, mail.ref())
+	}
+	slices.Reverse(shown)
+	return shown
 }
 
 // recall gives the turns that a request shows by the member's memory policy,

@@ -85,7 +85,7 @@ func TestMemory(t *testing.T) {
 	k = with(rollcallv1.MemoryPolicy_MEMORY_POLICY_FRESH)
 	mustBe(t, "fresh", texts(k, "lead"), []string{"two"})
 	plan, _ := k.State.StepPlan("lead")
-	mustEqual(t, "a fresh one is not told what came before", plan.Assignment == nil, true)
+	mustEqual(t, "a fresh one is not told what came before", len(plan.Purpose), 0)
 	k = with(rollcallv1.MemoryPolicy_MEMORY_POLICY_SUMMARY)
 	mustBe(t, "summary", texts(k, "lead"), []string{"two"})
 	mustEqual(t, "with its last answer", contextNames(k, "lead"), "LeadReplied RunStarted")
@@ -95,10 +95,10 @@ func TestMemory(t *testing.T) {
 
 func assigned(k *domaintest.Kit, plan domain.StepPlan) string {
 	k.Helper()
-	if plan.Assignment == nil {
+	if len(plan.Purpose) == 0 {
 		return ""
 	}
-	return k.Event(plan.Assignment.GetRef()).GetMessageDelivered().GetBody().GetText()
+	return k.Event(plan.Purpose[0].GetRef()).GetMessageDelivered().GetBody().GetText()
 }
 
 // A member that remembers a summary has its brief, what it delivered, and the

@@ -39,11 +39,13 @@ func (s *State) displayNames() map[string]string {
 	return names
 }
 
-// consumed is the member's assignment and the mail of its transcript.
+// consumed is what the member is for and the mail of its transcript.
 func (m *Member) consumed() []*rollcallv1.MessageRef {
 	var mail []*rollcallv1.MessageRef
-	if m.Assignment != nil && !consumedIn(m.Turns, m.Assignment.ID) {
-		mail = append(mail, m.Assignment.ref())
+	for _, p := range m.Purpose {
+		if !consumedIn(m.Turns, p.ID) {
+			mail = append(mail, p.ref())
+		}
 	}
 	for _, t := range m.Turns {
 		for _, e := range t.Entries {

@@ -95,7 +95,7 @@ var stories = map[string]func() *story{
 	},
 	"opening-of-a-long-transcript": func() *story {
 		s := tell(leadRole, "Lead", "mail_read")
-		s.plan.Assignment = s.operator("msg1", "The goal is a page.")
+		s.plan.Purpose = []*rollcallv1.MessageRef{s.operator("msg1", "The goal is a page.")}
 		s.plan.Omitted = 40
 		s.run("r7", s.text("msg8", "m2", "The field is name."))
 		s.reply("r7", 1, "Noted.")
@@ -105,14 +105,14 @@ var stories = map[string]func() *story{
 	},
 	"summary-of-a-lead": func() *story {
 		s := tell(leadRole, "Lead", "mail_read")
-		s.plan.Assignment = s.operator("msg1", "The goal is a page.")
+		s.plan.Purpose = []*rollcallv1.MessageRef{s.operator("msg1", "The goal is a page.")}
 		s.add(&rollcallv1.Event{Kind: &rollcallv1.Event_LeadReplied{LeadReplied: &rollcallv1.LeadReplied{Run: "r7", Text: &rollcallv1.Body{Text: "The page is done."}}}})
 		s.run("r8", s.operator("msg9", "And now?"))
 		return s
 	},
 	"summary-of-a-member": func() *story {
 		s := tell(memberRole, "Frontend", "mail_read")
-		s.plan.Assignment = s.mail("msg1", "framework", rollcallv1.MailKind_MAIL_KIND_BRIEF, "You write the page.")
+		s.plan.Purpose = []*rollcallv1.MessageRef{s.mail("msg1", "framework", rollcallv1.MailKind_MAIL_KIND_BRIEF, "You write the page.")}
 		s.run("r8", s.text("msg9", "lead", "Make it blue."))
 		return s
 	},

@@ -47,7 +47,10 @@ type Source interface {
 // Needs lists the versions of all commits that Build will ask for, each once,
 // ascending.
 func Needs(plan domain.StepPlan) []uint64 {
-	refs := []*rollcallv1.Ref{plan.Agent, plan.Assignment.GetRef()}
+	refs := []*rollcallv1.Ref{plan.Agent}
+	for _, mail := range plan.Purpose {
+		refs = append(refs, mail.GetRef())
+	}
 	for _, entry := range plan.Context {
 		refs = append(refs, entry.Ref)
 		for _, mail := range entry.Mail {

@@ -324,13 +324,13 @@ func TestBuildRefusesWhatItCannotRender(t *testing.T) {
 // Of an assignment that filled a request, later ones show the beginning.
 func TestLongObjectiveOpensCut(t *testing.T) {
 	s := tell(leadRole, "Lead", "mail_read")
-	s.plan.Assignment = s.operator("msg1", strings.Repeat("語", MaxMailBytes))
+	s.plan.Purpose = []*rollcallv1.MessageRef{s.operator("msg1", strings.Repeat("語", MaxMailBytes))}
 	s.run("r9", s.operator("msg9", "And now?"))
 	frame, words := lastUser(t, build1(t, s))
 	if len(words) > MaxMailBytes+20 || !strings.HasPrefix(words, "語") || !strings.HasSuffix(words, "語\n\nAnd now?") {
 		t.Errorf("%d bytes of the operator's words are shown", len(words))
 	}
-	want := fmt.Sprintf("Of the operator's first message msg1 the first %d of %d bytes are shown. Read what you need of the rest with mail_read.", MaxMailBytes/3*3, 3*MaxMailBytes)
+	want := fmt.Sprintf("Of the operator's message msg1 the first %d of %d bytes are shown. Read what you need of the rest with mail_read.", MaxMailBytes/3*3, 3*MaxMailBytes)
 	if len(frame.Notices) != 1 || frame.Notices[0] != want {
 		t.Errorf("the notice is %q, want %q", frame.Notices, want)
 	}

@@ -58,8 +58,8 @@ func transcript(plan domain.StepPlan, agent *rollcallv1.AgentBound, src Source) 
 			w.outcomes[at] = append(w.outcomes[at], f)
 		}
 	}
-	if plan.Assignment != nil {
-		if err := w.opening(plan.Assignment); err != nil {
+	for _, mail := range plan.Purpose {
+		if err := w.opening(mail); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +112,7 @@ func (w *writer) consume(mail []*rollcallv1.MessageRef) error {
 	return nil
 }
 
-// opening begins a transcript that does not hold what the member is for.
+// opening begins a transcript that does not hold all of what the member is for.
 func (w *writer) opening(m *rollcallv1.MessageRef) error {
 	l, err := open(m, w.plan.Names, w.src)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *writer) opening(m *rollcallv1.MessageRef) error {
 	}
 	if shown := head(l.body, MaxMailBytes); l.operators() && len(shown) < len(l.body) {
 		l.body = shown
-		w.notice(fmt.Sprintf("Of the operator's first message %s the first %d of %d bytes are shown. %s", m.GetMessage(), len(shown), l.size, howToRead(w.tools)))
+		w.notice(fmt.Sprintf("Of the operator's message %s the first %d of %d bytes are shown. %s", m.GetMessage(), len(shown), l.size, howToRead(w.tools)))
 	}
 	w.seen[m.GetMessage()] = true
 	w.pending.add(l)
