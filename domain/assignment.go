@@ -89,7 +89,7 @@ func (d *Decision) checkAssignment(a Assignment) (Assignment, *Refusal) {
 	if s.Agents[a.AgentType] == nil {
 		return a, unknownAgent(a.AgentType, s.agentTypes())
 	}
-	if refusal := checkBrief(name, a.Brief); refusal != nil {
+	if refusal := CheckBrief(name, a.Brief); refusal != nil {
 		return a, refusal
 	}
 	needs := make([]string, 0, len(a.DependsOn))
@@ -102,7 +102,8 @@ func (d *Decision) checkAssignment(a Assignment) (Assignment, *Refusal) {
 	return a, nil
 }
 
-func checkBrief(name, brief string) *Refusal {
+// CheckBrief refuses an assignment that is empty or too long.
+func CheckBrief(name, brief string) *Refusal {
 	if strings.TrimSpace(brief) == "" {
 		return Refuse("text-empty", name+" gets no assignment", "its brief is empty", "say what it must do, with what, and for whom: it knows nothing else")
 	}

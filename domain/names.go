@@ -57,6 +57,19 @@ func (s *State) memberName(raw string) (string, *Refusal) {
 	return name, nil
 }
 
+// MemberName is the normalised name of a member of a new conversation, or why
+// it cannot be one.
+func MemberName(raw string) (string, *Refusal) { return new(State).memberName(raw) }
+
+// TypeName is the normalised name of an agent type, or why it cannot be one.
+func TypeName(raw string) (string, *Refusal) {
+	name := Name(raw)
+	if why := badName(name); why != "" {
+		return "", Refuse("agent-type-invalid", fmt.Sprintf("agent type %q is refused", cut(Clean(name), 4*maxName)), "its name is no name: "+why, "give it another name")
+	}
+	return name, nil
+}
+
 func badName(name string) string {
 	switch n := utf8.RuneCountInString(name); {
 	case !utf8.ValidString(name):

@@ -184,7 +184,7 @@ func (d *Decision) checkMembers(contract Contract, specs []*rollcallv1.MemberSpe
 		if refusal := checkText("the brief of "+name, spec.GetBrief(), MaxInline); refusal != nil {
 			return refusal
 		}
-		if refusal := checkBrief(name, spec.GetBrief()); refusal != nil && contract.Policy().Assignments {
+		if refusal := CheckBrief(name, spec.GetBrief()); refusal != nil && contract.Policy().Assignments {
 			return refusal
 		}
 	}

@@ -126,7 +126,7 @@ func (d *Decision) revise(op Operation) (also []string, refusal *Refusal) {
 	case t.Status == inProgress && m.Run != nil:
 		return nil, Refuse("member-working", what, "it works on its task now", "send it a message: it reads it at its next step")
 	}
-	if refusal := checkBrief(m.Name, op.Brief); refusal != nil {
+	if refusal := CheckBrief(m.Name, op.Brief); refusal != nil {
 		return nil, refusal
 	}
 	needs, refusal := d.revisedNeeds(op, m, t)

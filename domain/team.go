@@ -46,7 +46,7 @@ func (d *Decision) AddMember(name, agent, brief string) (*Member, *Refusal) {
 	if len(s.aliveNames()) >= d.b.limits.Members {
 		return nil, tooMany("members", d.b.limits.Members)
 	}
-	if refusal := checkBrief(name, brief); refusal != nil {
+	if refusal := CheckBrief(name, brief); refusal != nil {
 		return nil, refusal
 	}
 	return d.addMember(name, agent, brief, Framework), nil

@@ -2,18 +2,17 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/rollcall-dev/rollcall/contract"
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/nearest"
-	"github.com/rollcall-dev/rollcall/prompts"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -21,6 +20,8 @@ import (
 type Team struct {
 	// Contract is empty when the file names none.
 	Contract string
+	// Goal of the prepared team, in words.
+	Goal string
 	// Lead is the Lead's agent type.
 	Lead string
 	// Agents in the order of the file; general is always among them.
@@ -50,7 +51,7 @@ func (t Team) Apply(o *rollcallv1.OpenConversation) {
 	if o.GetContract() == "" {
 		o.Contract = t.Contract
 	}
-	o.Agents, o.LeadAgent, o.Members = t.Agents, t.Lead, t.Members
+	o.Agents, o.LeadAgent, o.Members, o.Goal = t.Agents, t.Lead, t.Members, t.Goal
 	t.applyApprovals(o)
 }
 
@@ -68,17 +69,18 @@ type mention struct {
 
 type teamFile struct {
 	*document
-	team  Team
-	lead  mention
-	types []mention // agent types that members name
-	needs map[string][]mention
+	team    Team
+	lead    mention
+	types   []mention // agent types that members name
+	members []placed
 }
 
 // ParseTeam reads the text of a file of agents; name stands in its errors.
 func ParseTeam(name string, data []byte) (Team, error) {
-	f := &teamFile{document: open(name, data), needs: map[string][]mention{}}
-	f.mapping(f.root, "the file", []string{"contract", "lead", "agents", "members", "approvals"}, map[string]field{
+	f := &teamFile{document: open(name, data)}
+	f.mapping(f.root, "the file", []string{"contract", "goal", "lead", "agents", "members", "approvals"}, map[string]field{
 		"contract": f.contract,
+		"goal":     func(_ *token.Token, n ast.Node) { f.team.Goal = f.text(n, "goal") },
 		"lead": func(_ *token.Token, n ast.Node) {
 			f.lead = mention{f.text(n, "lead"), n.GetToken()}
 		},
@@ -95,13 +97,13 @@ func ParseTeam(name string, data []byte) (Team, error) {
 
 func (f *teamFile) contract(_ *token.Token, n ast.Node) {
 	f.team.Contract = f.text(n, "contract")
-	if c := f.team.Contract; c != "" && !slices.Contains(prompts.Contracts(), c) {
-		f.unknown(mention{c, n.GetToken()}, "contract", "contracts", prompts.Contracts())
+	if c := f.team.Contract; c != "" && contracts[c] == nil {
+		f.unknown(mention{c, n.GetToken()}, "contract", "contracts", Contracts())
 	}
 }
 
 func (f *teamFile) agent(key *token.Token, n ast.Node) {
-	a := &rollcallv1.AgentDefinition{Name: f.name(key, "an agent type", key.Value)}
+	a := &rollcallv1.AgentDefinition{Name: f.name(key, domain.TypeName, key.Value)}
 	what := "agent type " + a.GetName()
 	if reserved(a.GetName()) {
 		f.at(key, fmt.Sprintf("%q is the name of a tool", a.GetName()), "give the agent type another name")
@@ -131,18 +133,37 @@ func (f *teamFile) agent(key *token.Token, n ast.Node) {
 	f.team.Agents = append(f.team.Agents, a)
 }
 
-// Tools that every node has, and those that a contract gives by role.
+// Tools that every node has.
 var (
 	fileTools = []string{"file_write", "file_read", "file_list", "file_edit", "file_delete"}
-	roleTools = []string{
-		"send_message", "task_create", "task_update", "task_complete", "task_list", "task_get", "task", "complete", "mail_read",
-	}
-	toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	toolName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 )
+
+// contracts are the coordination tool sets, and roleTools the names of tools
+// that nobody gets by naming them: a contract or the program itself gives them.
+var (
+	contracts = contract.All()
+	roleTools = toolsByRole()
+)
+
+func toolsByRole() map[string]bool {
+	names := map[string]bool{"task": true, "complete": true, domain.ReadMail: true}
+	for _, c := range contracts {
+		for _, role := range []rollcallv1.MemberRole{rollcallv1.MemberRole_MEMBER_ROLE_LEAD, rollcallv1.MemberRole_MEMBER_ROLE_MEMBER} {
+			for _, t := range c.Tools(role) {
+				names[t.GetName()] = true
+			}
+		}
+	}
+	return names
+}
+
+// Contracts are the names that a team's contract can have.
+func Contracts() []string { return slices.Sorted(maps.Keys(contracts)) }
 
 // reserved names cannot be given to anything else.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "team_") || strings.HasPrefix(name, "file_") || slices.Contains(roleTools, name)
+	return strings.HasPrefix(name, "team_") || strings.HasPrefix(name, "file_") || roleTools[name]
 }
 
 // tool is one of the tools beside the contract's.
@@ -152,7 +173,7 @@ func (f *teamFile) tool(n ast.Node, what string) string {
 	switch {
 	case len(f.all) > before: // told already
 	case slices.Contains(fileTools, name):
-	case strings.HasPrefix(name, "file_"):
+	case strings.HasPrefix(name, "file_"), !reserved(name) && len(nearest.To(name, fileTools, 1)) > 0:
 		f.unknown(mention{name, n.GetToken()}, "tool", "file tools", fileTools)
 	case reserved(name):
 		f.at(n.GetToken(), fmt.Sprintf("the tool name %q is reserved: the contract gives such tools by role", name), "leave it out of tools")
@@ -183,96 +204,6 @@ func (f *teamFile) budget(n ast.Node, what string) *rollcallv1.Budget {
 		"money":  func(_ *token.Token, n ast.Node) { b.CostMicros = f.money(n, "money") },
 	})
 	return b
-}
-
-func (f *teamFile) member(n ast.Node) {
-	m := new(rollcallv1.MemberSpec)
-	var at *token.Token
-	var needs []mention
-	f.mapping(n, "a member", []string{"name", "agent_type", "brief", "depends_on"}, map[string]field{
-		"name": func(_ *token.Token, n ast.Node) {
-			at = n.GetToken()
-			before := len(f.all)
-			if name := f.text(n, "name"); len(f.all) == before {
-				m.Name = f.name(at, "a member", name)
-			}
-		},
-		"agent_type": func(_ *token.Token, n ast.Node) {
-			if m.AgentType = f.text(n, "agent_type"); m.AgentType != "" {
-				f.types = append(f.types, mention{m.AgentType, n.GetToken()})
-			}
-		},
-		"brief": func(_ *token.Token, n ast.Node) { m.Brief = f.text(n, "brief") },
-		"depends_on": func(_ *token.Token, n ast.Node) {
-			f.list(n, "depends_on", func(n ast.Node) {
-				name := domain.Name(f.text(n, "a name in depends_on"))
-				m.DependsOn = append(m.DependsOn, name)
-				needs = append(needs, mention{name, n.GetToken()})
-			})
-		},
-	})
-	f.needs[m.GetName()] = needs
-	switch {
-	case at == nil:
-		f.at(where(n), "a member without a name", "give each member a name")
-	case slices.ContainsFunc(f.team.Members, func(b *rollcallv1.MemberSpec) bool { return b.GetName() == m.GetName() && m.GetName() != "" }):
-		f.at(at, fmt.Sprintf("two members are named %q", m.GetName()), "give each member a name of its own")
-	case slices.ContainsFunc([]string{domain.LeadName, domain.User, domain.Operator, domain.Framework}, func(fixed string) bool { return strings.EqualFold(fixed, m.GetName()) }):
-		f.at(at, fmt.Sprintf("the name %q is reserved", m.GetName()), "choose another name; the Lead is there without being listed")
-	}
-	f.team.Members = append(f.team.Members, m)
-}
-
-// name normalises a name and refuses what no conversation would take.
-func (f *teamFile) name(at *token.Token, what, raw string) string {
-	name := domain.Name(raw)
-	unseen := func(r rune) bool {
-		return r != ' ' && r != '\u200C' && r != '\u200D' && unicode.In(r, unicode.C, unicode.Z)
-	}
-	switch {
-	case name == "":
-		f.at(at, what+" has an empty name", "give it a name")
-	case utf8.RuneCountInString(name) > 64:
-		f.at(at, what+" has a name of more than 64 characters", "choose a shorter one")
-	case strings.ContainsAny(name, `/\`) || strings.ContainsFunc(name, unseen):
-		f.at(at, fmt.Sprintf("the name %q has a slash or a character that cannot be seen", name), "choose another name")
-	}
-	return name
-}
-
-// check looks at what names what, and completes the team.
-func (f *teamFile) check() {
-	t := &f.team
-	if !slices.ContainsFunc(t.Agents, func(a *rollcallv1.AgentDefinition) bool { return a.GetName() == domain.GeneralAgent }) {
-		t.Agents = append(t.Agents, DefaultTeam().Agents...)
-	}
-	var agents, members []string
-	for _, a := range t.Agents {
-		agents = append(agents, a.GetName())
-	}
-	for _, m := range t.Members {
-		members = append(members, m.GetName())
-	}
-	if t.Lead = f.lead.name; t.Lead == "" {
-		t.Lead = domain.GeneralAgent
-	} else if !slices.Contains(agents, t.Lead) {
-		f.unknown(f.lead, "agent type", "agent types", agents)
-	}
-	for _, m := range f.types {
-		if !slices.Contains(agents, m.name) {
-			f.unknown(m, "agent type", "agent types", agents)
-		}
-	}
-	for _, of := range members {
-		for _, m := range f.needs[of] {
-			switch {
-			case m.name == of:
-				f.at(m.at, fmt.Sprintf("%s depends on itself", of), "leave that out")
-			case !slices.Contains(members, m.name):
-				f.unknown(m, "member", "members", members)
-			}
-		}
-	}
 }
 
 // unknown names what is meant to be there, and what is.

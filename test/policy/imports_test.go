@@ -35,7 +35,7 @@ var arrows = []arrow{
 	{"internal/tool", []string{"proto", "domain", "eventstore", "internal/nearest", "internal/schema", "internal/prompt"}, "an external tool gets a plan and files, never a conversation"},
 	{"internal/prompt", []string{"proto", "domain", "prompts", "internal/model"}, "a request is a pure function of log and plan"},
 	{"internal/ingress", []string{"proto", "domain", "eventstore", "internal/jsontext"}, "decoding what publishers send decides nothing"},
-	{"internal/config", []string{"proto", "domain", "prompts", "internal/nearest"}, "settings are read before anything runs"},
+	{"internal/config", []string{"proto", "domain", "contract", "internal/nearest"}, "settings are read before anything runs; a team file is held against the contracts there are"},
 	{"internal/audit", []string{"proto", "domain", "internal/model", "internal/prompt"}, "an audit needs sealed commits and nothing that made them"},
 	{
 		"actors",
