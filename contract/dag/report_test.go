@@ -112,6 +112,32 @@ func TestTeamReport(t *testing.T) {
 			}
 		})
 	})
+	t.Run("who waits for an approval keeps nobody from being told of the rest", func(t *testing.T) {
+		k := domaintest.New(t, opened(t).Rules)
+		k.Do(&rollcallv1.Command{Kind: &rollcallv1.Command_OpenConversation{OpenConversation: &rollcallv1.OpenConversation{
+			Contract: "dag", Objective: domaintest.Text("go"), Approvals: &rollcallv1.ApprovalPolicy{Tools: []string{"complete", "team_create"}},
+		}}})
+		k.Events("lead", domaintest.Call("team_create", args{"goal": "g", "members": []args{member("A"), member("B")}}))
+		if len(k.State.Members) != 1 || k.State.Verdict().Exit != 6 {
+			t.Fatalf("a plan without approval: %+v", k.State.Verdict())
+		}
+		k.Do(domaintest.Decide("a1", true, ""))
+		k.Ends("lead", "under way")
+		deliver(k, "m1")
+		deliver(k, "m2")
+		told := reports(k.Do(domaintest.Decide("a3", true, "")))
+		if len(told) != 1 {
+			t.Fatalf("%d reports", len(told))
+		}
+		k.Ends("lead", "A waits for your approval")
+		if v := k.State.Verdict(); v.Exit != 6 {
+			t.Fatalf("%+v", v)
+		}
+		k.Do(domaintest.Decide("a2", false, "redo it"))
+		contains(t, "what A reads", domaintest.Names(k.All()), "ToolCallFinished")
+		isStatus(t, k, working, "m1")
+		isTask(t, k, "t1 in_progress, t2 completed")
+	})
 	t.Run("dag-all-delivered-team-still-open", func(t *testing.T) {
 		k := launched(t, member("A"))
 		deliver(k, "m1")
