@@ -95,8 +95,8 @@ var outsideMutants = []Mutant{
 		Name:    "outcomes-from-outside",
 		Breaks:  "The outcome of a run never comes from outside.",
 		File:    "internal/ingress/command.go",
-		Old:     `		*rollcallv1.Command_RaiseBudget, *rollcallv1.Command_WriteFiles:`,
-		New:     `		*rollcallv1.Command_RaiseBudget, *rollcallv1.Command_WriteFiles, *rollcallv1.Command_RecordReply:`,
+		Old:     `		*rollcallv1.Command_RaiseBudget, *rollcallv1.Command_WriteFiles, *rollcallv1.Command_DecideApproval:`,
+		New:     `		*rollcallv1.Command_RaiseBudget, *rollcallv1.Command_WriteFiles, *rollcallv1.Command_DecideApproval, *rollcallv1.Command_RecordReply:`,
 		Package: "./internal/ingress", Test: "TestEveryCommandKindIsDecided",
 	},
 	{
