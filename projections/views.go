@@ -19,7 +19,7 @@ type Conversation struct {
 	// Name is for people; any Unicode.
 	Name   string `json:"name"`
 	Tenant string `json:"tenant"`
-	// Contract is mailbox or none.
+	// Contract is dag, mailbox or none.
 	Contract string `json:"contract"`
 	// Status is working, idle, waiting, paused or quarantined.
 	Status string `json:"status"`

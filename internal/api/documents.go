@@ -18,6 +18,8 @@ type Detail struct {
 	Verdict Verdict `json:"verdict"`
 	Budget  Budget  `json:"budget"`
 	Teams   []Team  `json:"teams"`
+	// Waits are the questions that members sleep on.
+	Waits []Wait `json:"waits"`
 	// Approvals that are pending, and the newest of those that ended, in the
 	// order they were asked for.
 	Approvals []Approval `json:"approvals"`

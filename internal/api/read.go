@@ -111,7 +111,7 @@ func (s *Server) list(ctx context.Context, tenant string, r ReadRequest) (any, e
 }
 
 func (s *Server) show(ctx context.Context, tenant string, r ReadRequest) (any, error) {
-	d := Detail{Teams: []Team{}, Approvals: []Approval{}}
+	d := Detail{Teams: []Team{}, Approvals: []Approval{}, Waits: []Wait{}}
 	err := s.read(ctx, tenant, r, func(f *fold) error {
 		d.describe(f)
 		return nil
@@ -138,6 +138,7 @@ func (d *Detail) describe(f *fold) {
 	d.Verdict = VerdictOf(f.state)
 	d.Budget = budgetOf(f.state)
 	d.Approvals = approvalsOf(f.state)
+	d.Waits = waitsOf(f.state)
 	d.Hash, d.StateHash = hex.EncodeToString(f.state.LastHash), f.state.Hash()
 	d.bindings = map[string][]Tool{}
 	for hash, b := range f.state.Bindings {

@@ -74,18 +74,8 @@ func (s *session) showConversation(w io.Writer, d api.Detail, answer string) {
 		rows = append(rows, []string{"  " + m.ID, m.Name, m.Status, fmt.Sprint(m.Unread), fmt.Sprint(runsOf(d, m.ID)), m.AgentType, now(d, m)})
 	}
 	table(w, rows)
-	if len(d.Tasks.List) > 0 {
-		fmt.Fprintln(w, "\ntasks")
-		rows = [][]string{{"  ID", "STATUS", "OWNER", "AFTER", "TITLE"}}
-		for _, t := range d.Tasks.List {
-			status := t.Status
-			if t.Stale {
-				status += " (stale)"
-			}
-			rows = append(rows, []string{"  " + t.ID, status, orDash(t.Owner), orDash(strings.Join(t.Dependencies, ",")), t.Title + because(t.Reason)})
-		}
-		table(w, rows)
-	}
+	showTasks(w, d)
+	showWaits(w, d)
 	showApprovals(w, d.Approvals)
 	if answer != "" {
 		fmt.Fprintln(w, "\nanswer")

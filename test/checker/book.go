@@ -45,6 +45,8 @@ type member struct {
 	id, name string
 	role     rollcallv1.MemberRole
 	team     string
+	// task is its assignment, where members have one.
+	task string
 	// gone after MemberShutdown; spawning until its first run.
 	gone, spawning bool
 	unread         []*letter
@@ -127,7 +129,7 @@ func (b *book) enterTeam(f fact) bool {
 	case *rollcallv1.Event_MemberAdded:
 		a := k.MemberAdded
 		m := b.who(a.GetMember())
-		m.name, m.role, m.team, m.spawning = a.GetName(), a.GetRole(), a.GetTeam(), !a.GetReady()
+		m.name, m.role, m.team, m.task, m.spawning = a.GetName(), a.GetRole(), a.GetTeam(), a.GetTask(), !a.GetReady()
 	case *rollcallv1.Event_MemberShutdown:
 		m := b.who(k.MemberShutdown.GetMember())
 		if m.run != nil {

@@ -31,6 +31,9 @@ func (t *task) unbegun() bool {
 
 func (t *task) open() bool { return t.unbegun() || t.status == inProgress }
 
+// undone reports whether a task that there may be is neither delivered nor given up.
+func (t *task) undone() bool { return t == nil || t.open() }
+
 func (b *book) enterBoard(f fact) bool {
 	id, _, ok := f.taskEvent()
 	if !ok {

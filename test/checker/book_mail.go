@@ -59,6 +59,9 @@ func (b *book) delivered(f fact, d *rollcallv1.MessageDelivered) {
 	if to == nil || to.gone || d.GetKind() == rollcallv1.MailKind_MAIL_KIND_CONTROL {
 		return
 	}
+	if old := d.GetReplaces(); old != "" {
+		to.unread = slices.DeleteFunc(to.unread, func(o *letter) bool { return o.GetMessage() == old })
+	}
 	to.unread = append(to.unread, l)
 	if wakes(d.GetKind()) {
 		to.held, to.broke = "", false

@@ -57,7 +57,7 @@ func (f fact) taskEvent() (task, by string, ok bool) {
 	}
 	type ofTask interface{ GetTask() string }
 	on, is := f.body.(ofTask)
-	if !is || f.GetMessageDelivered() != nil {
+	if !is || f.GetMessageDelivered() != nil || f.GetMemberAdded() != nil {
 		return "", "", false
 	}
 	if caused, is := f.body.(interface{ GetBy() string }); is {

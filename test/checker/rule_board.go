@@ -15,6 +15,7 @@ import (
 // dissolved leaves none open.
 func boards(b *book, say say) watcher {
 	dissolved, changed := map[string]bool{}, false
+	var made []*rollcallv1.TaskCreated // in this commit; they may name each other
 	return watcher{
 		event: func(f fact) {
 			if t := f.GetTeamDissolved(); t != nil {
@@ -30,11 +31,7 @@ func boards(b *book, say say) watcher {
 				if t != nil || id == "" {
 					say("task %q is made, and a task of that id was before", id)
 				}
-				for _, d := range c.GetDependencies() {
-					if b.tasks[d] == nil {
-						say("task %s depends on task %q, which there is not", id, d)
-					}
-				}
+				made = append(made, c)
 				return
 			}
 			if t == nil {
@@ -50,6 +47,14 @@ func boards(b *book, say say) watcher {
 				return
 			}
 			changed = false
+			for _, c := range made {
+				for _, d := range c.GetDependencies() {
+					if b.tasks[d] == nil {
+						say("task %s depends on task %q, which there is not", c.GetTask(), d)
+					}
+				}
+			}
+			made = nil
 			for _, id := range slices.Sorted(maps.Keys(b.tasks)) {
 				t := b.tasks[id]
 				if dissolved[t.team] && t.open() {
@@ -100,7 +105,11 @@ func misplaced(b *book, f fact, t *task) string {
 		if t.open() {
 			return "it cannot be opened again"
 		}
-		if k.TaskReopened.GetRevision() != t.revision+1 {
+		next := t.revision + 1
+		if t.status == failed && b.takesUp(k.TaskReopened.GetBy(), t.id) {
+			next = t.revision // it is tried again, not revised
+		}
+		if k.TaskReopened.GetRevision() != next {
 			return "its next revision was left out"
 		}
 	case *rollcallv1.Event_TaskPromoted:

@@ -135,7 +135,8 @@ func hashOf(a *rollcallv1.AgentBound) string {
 // endings: a run ends for the reason it gives. completed: it delivered a task;
 // waiting: it has an open question; idle: neither; each after a reply with all
 // calls done, and the Lead after its word to the operator. interrupted: a command
-// came; cancelled: the member was shut down; failed and out_of_budget say why.
+// came; cancelled: the member was shut down, or the operator delivered or failed
+// its task; failed and out_of_budget say why.
 func endings(b *book, say say) watcher {
 	honest := func(r *run, e *rollcallv1.RunFinished) string {
 		switch e.GetReason() {
@@ -168,8 +169,12 @@ func endings(b *book, say say) watcher {
 		}
 		return ""
 	}
+	taken := map[string]bool{} // tasks that the operator delivered or failed in this commit
 	return watcher{
 		event: func(f fact) {
+			if task, by, _ := f.taskEvent(); by == operator && (f.GetTaskCompleted() != nil || f.GetTaskFailed() != nil) {
+				taken[task] = true
+			}
 			if m := b.members[f.GetMemberShutdown().GetMember()]; m != nil && m.run != nil {
 				say("%v is shut down, and %v is open", m, m.run)
 			}
@@ -194,9 +199,10 @@ func endings(b *book, say say) watcher {
 			}
 		},
 		end: func(*rollcallv1.Commit) {
+			defer clear(taken)
 			for _, r := range b.ended {
-				if r.reason == rollcallv1.FinishReason_FINISH_REASON_CANCELLED && !r.member.gone {
-					say("%v was cancelled, and its member lives", r)
+				if r.reason == rollcallv1.FinishReason_FINISH_REASON_CANCELLED && !r.member.gone && !taken[r.member.task] {
+					say("%v was cancelled, its member lives, and the operator did not take its task", r)
 				}
 			}
 			for _, m := range b.order {

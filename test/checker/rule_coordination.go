@@ -15,6 +15,7 @@ import (
 // only reads, does nothing.
 func coordinations(b *book, say say) watcher {
 	var did []fact
+	var taken []string // members that took up their assignment in this commit
 	return watcher{
 		event: func(f fact) {
 			if f.GetModelReplied() != nil {
@@ -35,6 +36,9 @@ func coordinations(b *book, say say) watcher {
 			if b.performing != nil {
 				did = append(did, f)
 			}
+			if b.assigned(f, &taken) {
+				return
+			}
 			if by, what := deed(f); by != "" && by != operator && (b.performing == nil || b.performing.member.id != by) {
 				say("%s %s, and no call of %s is being decided", by, what, by)
 			}
@@ -46,6 +50,10 @@ func coordinations(b *book, say say) watcher {
 				}
 			}
 			did = nil
+			for _, id := range taken {
+				say("%s takes up its task, and does not begin to work on it", id)
+			}
+			taken = nil
 		},
 	}
 }
@@ -77,12 +85,22 @@ func structural(f fact) bool {
 // tally counts what a call did, by kind of event.
 type tally map[string]int
 
-// does is what each call of the mailbox contract does when it succeeds: must
-// stand once, may any number of times.
-var does = map[string]struct {
+// work is what a call does when it succeeds: must stands once, may any number of
+// times.
+type work struct {
 	must string
 	may  []string
-}{
+}
+
+// does are the calls of the contract of the conversation.
+func (b *book) does() map[string]work {
+	if b.contract == contractDag {
+		return dagDoes
+	}
+	return mailboxDoes
+}
+
+var mailboxDoes = map[string]work{
 	"send_message":       {must: "text"},
 	"task_create":        {must: "TaskCreated"},
 	"task_complete":      {must: "TaskCompleted", may: []string{"TaskClaimed"}},
@@ -112,7 +130,7 @@ func accounted(b *book, say say, r *run, e *rollcallv1.ToolCallFinished, did []f
 			continue // what follows from it
 		}
 		t[what]++
-		if what == does[e.GetName()].must {
+		if what == b.does()[e.GetName()].must {
 			made = idOf(f)
 		}
 	}
@@ -122,7 +140,7 @@ func accounted(b *book, say say, r *run, e *rollcallv1.ToolCallFinished, did []f
 		}
 		return
 	}
-	d, known := does[e.GetName()]
+	d, known := b.does()[e.GetName()]
 	if !known {
 		return // of a contract that is not read here
 	}
@@ -136,6 +154,9 @@ func accounted(b *book, say say, r *run, e *rollcallv1.ToolCallFinished, did []f
 	}
 	if told := toldID(e.GetOutput().GetText()); t[d.must] == 1 && made != "" && told != "" && told != made {
 		say("call %s (%s) of %v made %s and tells the member %s", e.GetCall(), e.GetName(), r, made, told)
+	}
+	if b.contract == contractDag && t["MemberAdded"] != t["TaskCreated"] {
+		say("call %s (%s) of %v made %d members with %d tasks", e.GetCall(), e.GetName(), r, t["MemberAdded"], t["TaskCreated"])
 	}
 	oncePerTask(say, r, e, did)
 }

@@ -51,8 +51,12 @@ func mails(b *book, say say) watcher {
 			say("message %s goes to %v, who was shut down", id, to)
 		case d.GetMode() == rollcallv1.MailMode_MAIL_MODE_INTERRUPT && to.run != nil:
 			say("message %s should have interrupted %v", id, to.run)
-		case d.GetKind() == rollcallv1.MailKind_MAIL_KIND_TEAM_REPORT && slices.ContainsFunc(to.unread, report):
+		case d.GetKind() == rollcallv1.MailKind_MAIL_KIND_TEAM_REPORT && slices.ContainsFunc(to.unread, func(l *letter) bool { return report(l) && l.GetMessage() != d.GetReplaces() }):
 			say("report %s is delivered, and %v has an unread one", id, to)
+		case d.GetReplaces() != "" && !(d.GetKind() == rollcallv1.MailKind_MAIL_KIND_TEAM_REPORT && slices.ContainsFunc(to.unread, func(l *letter) bool { return report(l) && l.GetMessage() == d.GetReplaces() })):
+			say("message %s takes the place of %s, which is no unread report", id, d.GetReplaces())
+		case d.GetAfterRun() != "" && (b.contract != contractDag || !b.goesOn(d.GetAfterRun())):
+			say("message %s wakes after run %s, which is not open or holds back nobody", id, d.GetAfterRun())
 		}
 		for _, other := range []string{d.GetReplyTo(), d.GetAbout()} {
 			if other != "" && b.mail[other] == nil {
@@ -97,7 +101,8 @@ func misspoken(b *book, d *rollcallv1.MessageDelivered) string {
 
 // justifications: a message is the next turn. Every RunStarted consumes at least
 // one message of a kind that wakes, delivered to that member and unread until
-// then (promise 2).
+// then (promise 2). Where mail waits for the end of its sender's run, or a brief
+// for what it depends on, that is over.
 func justifications(b *book, say say) watcher {
 	return watcher{event: func(f fact) {
 		s := f.GetRunStarted()
@@ -105,7 +110,7 @@ func justifications(b *book, say say) watcher {
 			return
 		}
 		for _, ref := range s.GetConsumed() {
-			if l := b.mail[ref.GetMessage()]; l != nil && l.GetTo() == s.GetMember() && l.reader == nil && wakes(l.GetKind()) {
+			if l := b.mail[ref.GetMessage()]; l != nil && l.GetTo() == s.GetMember() && l.reader == nil && b.starts(l) {
 				return
 			}
 		}

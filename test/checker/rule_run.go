@@ -69,6 +69,8 @@ func mayRuns(b *book, say say) watcher {
 				why = m.held
 			case m.spawning && !slices.ContainsFunc(m.unread, func(l *letter) bool { return l.GetKind() == rollcallv1.MailKind_MAIL_KIND_BRIEF }):
 				why = "it has no brief yet"
+			case m.spawning && !b.ready(m):
+				why = "what its task depends on is not delivered"
 			}
 			if why != "" {
 				say("run %s of %s starts, and %s", s.GetRun(), s.GetMember(), why)
@@ -80,11 +82,12 @@ func mayRuns(b *book, say say) watcher {
 	}}
 }
 
-// wakings: where mail wakes at once, a commit leaves nobody asleep who could
-// work: unread mail of a waking kind has started a run by then.
+// wakings: a commit leaves nobody asleep who could work: unread mail of a waking
+// kind has started a run by then, unless it waits for the end of its sender's run
+// or, a brief, for what it depends on.
 func wakings(b *book, say say) watcher {
 	return watcher{end: func(*rollcallv1.Commit) {
-		if b.contract != "mailbox" && b.contract != "none" || b.paused || b.spent() {
+		if !slices.Contains([]string{"mailbox", "none", contractDag}, b.contract) || b.paused || b.spent() {
 			return
 		}
 		for _, m := range b.order {
@@ -92,7 +95,7 @@ func wakings(b *book, say say) watcher {
 				continue
 			}
 			i := slices.IndexFunc(m.unread, func(l *letter) bool {
-				return wakes(l.GetKind()) && (!m.spawning || l.GetKind() == rollcallv1.MailKind_MAIL_KIND_BRIEF)
+				return b.starts(l) && (!m.spawning || l.GetKind() == rollcallv1.MailKind_MAIL_KIND_BRIEF)
 			})
 			if i >= 0 {
 				say("%v sleeps over message %s, which should have woken it", m, m.unread[i].GetMessage())

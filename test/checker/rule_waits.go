@@ -10,7 +10,7 @@ import (
 // the wait, and that nobody has answered; who asked so does not go on. Only an
 // answer closes a wait: a message that names the question, or any word of the
 // operator to whoever asked him. Otherwise its end is recorded with the reason:
-// cancelled, when the member delivered or was shut down; shutdown, when the
+// cancelled, when the member delivered, its assignment was ended or it was shut down; shutdown, when the
 // member asked was: nobody waits on who is gone.
 func waits(b *book, say say) watcher {
 	var given []*rollcallv1.WaitEnded // up: to be explained when the commit ends
@@ -70,7 +70,7 @@ func waits(b *book, say say) watcher {
 		end: func(*rollcallv1.Commit) {
 			for _, w := range given {
 				m := b.members[w.GetMember()]
-				if m != nil && !m.gone && !b.endedHere(m.id, rollcallv1.FinishReason_FINISH_REASON_COMPLETED) {
+				if m != nil && !m.gone && !b.endedHere(m.id, rollcallv1.FinishReason_FINISH_REASON_COMPLETED) && b.tasks[m.task].undone() {
 					say("%v gave up message %s, and neither delivered nor was shut down", m, w.GetMessage())
 				}
 			}
