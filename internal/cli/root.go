@@ -47,7 +47,7 @@ team goes on after a crash, and anybody can check what it did.`,
 	p.DurationVar(&s.flags.timeout, "timeout", 0, "give up after this time (exit 124); a running team goes on")
 	p.StringVar(&s.flags.progress, "progress", "auto", "progress on stderr: auto, tty, plain, json or quiet")
 	root.AddCommand(
-		s.demo(), s.run(), s.up(), s.down(),
+		s.demo(), s.initCommand(), s.run(), s.up(), s.down(),
 		s.ls(), s.show(), s.roll(), s.watch(), s.log(), s.mail(), s.files(),
 		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.approve(), s.deny(), s.dissolve(),
 		s.replay(), s.verify(), s.export(),
@@ -71,6 +71,7 @@ var alsoCalled = map[string][]string{
 	"task":      {"tasks", "board"},
 	"interrupt": {"abort", "cancel"},
 	"config":    {"settings"},
+	"init":      {"new", "example"},
 	"approve":   {"allow", "accept", "confirm"},
 	"deny":      {"reject", "refuse"},
 }
