@@ -176,29 +176,6 @@ func (p *screen) draw() {
 	p.height = len(lines)
 }
 
-func (p *screen) member(m *domain.Member) string {
-	doing := domain.Word(m.Status)
-	mark := "◌"
-	switch {
-	case m.Run != nil && p.tools[m.Run.ID] != "":
-		mark, doing = "●", "tool "+oneLine(p.tools[m.Run.ID], 40)
-	case m.Run != nil:
-		mark, doing = "●", fmt.Sprintf("thinking, step %d", m.Run.Step)
-	case m.Held:
-		mark, doing = "✗", "held: "+domain.Word(m.LastReason)
-	}
-	text := fmt.Sprintf(" %s %s %s", mark, pad(oneLine(m.Name, 16), 16), doing)
-	for _, t := range p.state.Tasks {
-		if t.Owner == m.Name && t.Status == rollcallv1.TaskStatus_TASK_STATUS_IN_PROGRESS {
-			text += fmt.Sprintf(" · %s %s", t.ID, oneLine(t.Title, 40))
-		}
-	}
-	if n := len(m.Unread); n > 0 {
-		text += fmt.Sprintf(" · %d unread", n)
-	}
-	return text
-}
-
 func (p *screen) sum() string {
 	counts := map[rollcallv1.TaskStatus]int{}
 	for _, t := range p.state.Tasks {

@@ -274,7 +274,7 @@ func nextStep(state *domain.State, short string) string {
 		case "task":
 			return fmt.Sprintf("rollcall task %s done %s \"…\"", short, need.ID)
 		case "question":
-			return fmt.Sprintf("rollcall mail %s/user   and   rollcall send %s \"…\" --reply-to %s", short, short, need.ID)
+			return fmt.Sprintf("rollcall mail %s/user   and   rollcall send %s \"…\" --reply-to %s", short, askedBy(state, short, need.ID), need.ID)
 		}
 	}
 	for _, m := range state.Members {
@@ -286,6 +286,19 @@ func nextStep(state *domain.State, short string) string {
 		return "rollcall resume " + short
 	}
 	return fmt.Sprintf("rollcall show %s   or   rollcall send %s \"…\"", short, short)
+}
+
+// askedBy is the member who waits on a question, as a command names it: an answer
+// to anybody else would not reach it.
+func askedBy(state *domain.State, short, question string) string {
+	for _, m := range state.Members {
+		for _, w := range m.Waits {
+			if w.Message == question {
+				return short + shellWord("/"+m.Name)
+			}
+		}
+	}
+	return short
 }
 
 // shellWord quotes a name so that it can be pasted into a shell.

@@ -161,6 +161,7 @@ var varying = []struct {
 	{regexp.MustCompile(`"(instructions|schema)":"(\\.|[^"\\])*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"tools":\[\{.*\}\]`), `"tools":["…"]`},
 	{regexp.MustCompile(`"(input|output)_tokens":\d+`), `"${1}_tokens":0`},
+	{regexp.MustCompile(`(calls?,) [\d.,]+k? tokens`), "$1 N tokens"},
 }
 
 // golden stdout|stderr NAME: the last output must be the golden file's.

@@ -15,12 +15,15 @@ import (
 type teller struct {
 	names  api.Names
 	titles map[string]string
+	// owners of tasks; assigned is true where each member has one.
+	owners   map[string]string
+	assigned bool
 	// failed is the last failure of a model call, by run: it is told in full once.
 	failed map[string]string
 }
 
 func newTeller() *teller {
-	return &teller{names: api.Names{}, titles: map[string]string{}, failed: map[string]string{}}
+	return &teller{names: api.Names{}, titles: map[string]string{}, owners: map[string]string{}, failed: map[string]string{}}
 }
 
 // sentence is one event in words.
@@ -40,6 +43,7 @@ const (
 // hear tells the events of a commit, in order.
 func (t *teller) hear(c *rollcallv1.Commit) []sentence {
 	t.names.Add(c)
+	t.learn(c)
 	out := make([]sentence, 0, len(c.GetEvents()))
 	for _, e := range c.GetEvents() {
 		out = append(out, t.tell(e))
@@ -48,7 +52,7 @@ func (t *teller) hear(c *rollcallv1.Commit) []sentence {
 }
 
 func (t *teller) tell(e *rollcallv1.Event) sentence {
-	for _, part := range []func(*rollcallv1.Event) (sentence, bool){t.conversation, t.decisions, t.board, t.mail, t.turn, t.step} {
+	for _, part := range []func(*rollcallv1.Event) (sentence, bool){t.assignments, t.conversation, t.decisions, t.board, t.mail, t.turn, t.step} {
 		if s, ok := part(e); ok {
 			return s
 		}
