@@ -15,11 +15,13 @@ func (u *Usage) add(v *rollcallv1.Usage) {
 	u.CostMicros += v.GetCostMicros()
 }
 
-func (u Usage) tokens() uint64 { return u.InputTokens + u.OutputTokens }
+// tokens and cost are what counts against a budget.
+func (u Usage) tokens() uint64 { return u.InputTokens + u.OutputTokens + u.Charged.Tokens }
+func (u Usage) cost() uint64   { return u.CostMicros + u.Charged.CostMicros }
 
 // within reports whether another step may start under the budget.
 func (u Usage) within(b Budget) bool {
-	return (b.Tokens == 0 || u.tokens() < b.Tokens) && (b.CostMicros == 0 || u.CostMicros < b.CostMicros)
+	return (b.Tokens == 0 || u.tokens() < b.Tokens) && (b.CostMicros == 0 || u.cost() < b.CostMicros)
 }
 
 // spent reports whether the conversation's budget is used up.
@@ -30,27 +32,19 @@ func (m *Member) outOfBudget() bool {
 	return m.Held && m.LastReason == rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET
 }
 
-// overBudget says whether the run may not start another model call, and how
-// it then ends. Nothing is charged before the call; what it used is known after.
-func (d *Decision) overBudget(m *Member) (ending, bool) {
-	const over = rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET
+// overSteps says whether the run may not take another step, and how it then ends.
+func (d *Decision) overSteps(m *Member) (ending, bool) {
 	s := d.State()
-	if s.spent() {
-		return ending{Reason: over, Code: "budget-used-up", Detail: "the conversation's budget is used up"}, true
-	}
 	var own Budget
 	if b := s.Bindings[m.Run.Agent]; b != nil {
 		own = b.Budget
-	}
-	if !m.Run.Used.within(own) {
-		return ending{Reason: over, Code: "run-budget-used-up", Detail: "the agent type's budget of a run is used up"}, true
 	}
 	steps := d.b.limits.Steps
 	if own.Steps > 0 || s.Budget.Steps > 0 {
 		steps = int(minimum(own.Steps, s.Budget.Steps))
 	}
 	if m.Run.Answered && int(m.Run.Step) >= steps {
-		return ending{Reason: over, Code: "step-limit", Detail: fmt.Sprintf("a run has at most %d steps", steps)}, true
+		return ending{Reason: rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET, Code: "step-limit", Detail: fmt.Sprintf("a run has at most %d steps, and none is left", steps)}, true
 	}
 	return ending{}, false
 }

@@ -28,24 +28,23 @@ func raise(b *rollcallv1.Budget) *rollcallv1.Command {
 }
 
 func TestBudgetOfTokens(t *testing.T) {
-	k := budgeted(t, &rollcallv1.Budget{Tokens: 200}, nil)
+	k := budgeted(t, &rollcallv1.Budget{Tokens: 400}, nil)
 	k.Acts("lead", "task_list", args{})
 	events := k.Events("lead", domaintest.Call("task_list", args{}))
-	mustEqual(t, "events", domaintest.Names(events), "ModelReplied ToolCallFinished RunFinished")
-	mustEqual(t, "reason", events[2].GetRunFinished().GetReason(), rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET)
+	mustEqual(t, "events", domaintest.Names(events), "ModelReplied BudgetSettled ToolCallFinished RunFinished")
+	mustEqual(t, "reason", events[3].GetRunFinished().GetReason(), rollcallv1.FinishReason_FINISH_REASON_OUT_OF_BUDGET)
 	mustEqual(t, "tokens", k.State.Used.InputTokens+k.State.Used.OutputTokens, 220)
 	v := k.State.Verdict()
 	mustEqual(t, "status", v.Status, "budget")
 	mustEqual(t, "exit", v.Exit, 8)
-	// New mail waits too: it starts nothing without a budget.
-	mustEqual(t, "events", domaintest.Names(k.Do(domaintest.Say("", "go on"))), "MessageDelivered")
+	// New mail waits too: no call is made for it without a budget.
+	mustEqual(t, "events", domaintest.Names(k.Do(domaintest.Say("", "go on"))), "MessageDelivered RunStarted MessagesReturned RunFinished")
 	mustEqual(t, "due", len(domain.Due(k.State)), 0)
 	mustEqual(t, "exit", k.State.Verdict().Exit, 8)
-	k.Refused("budget-used-up", &rollcallv1.Command{Kind: &rollcallv1.Command_RetryMember{RetryMember: &rollcallv1.RetryMember{}}})
 	k.Refused("budget-too-low", raise(&rollcallv1.Budget{Tokens: 220}))
 	k.Refused("budget-too-low", raise(nil))
 	k.Refused("budget-too-low", raise(&rollcallv1.Budget{Tokens: 1}))
-	mustEqual(t, "events", domaintest.Names(k.Do(raise(&rollcallv1.Budget{Tokens: 1000}))), "BudgetRaised RunStarted ModelCallStarted")
+	mustEqual(t, "events", domaintest.Names(k.Do(raise(&rollcallv1.Budget{Tokens: 10_000}))), "BudgetRaised RunStarted BudgetReserved ModelCallStarted")
 }
 
 // A limit that could never be reached is no limit, at a raise as at an opening;
@@ -55,24 +54,24 @@ func TestBudgetRaisedInMoneyNeedsAPrice(t *testing.T) {
 	r.Prices = map[string]domain.Price{"other": {Input: 1}}
 	k := domaintest.New(t, r)
 	k.Do(&rollcallv1.Command{Kind: &rollcallv1.Command_OpenConversation{OpenConversation: &rollcallv1.OpenConversation{
-		Contract: "mailbox", Budget: &rollcallv1.Budget{Tokens: 200}, Objective: domaintest.Text("do it"),
+		Contract: "mailbox", Budget: &rollcallv1.Budget{Tokens: 400}, Objective: domaintest.Text("do it"),
 	}}})
 	k.Acts("lead", "task_list", args{})
 	k.Events("lead", domaintest.Call("task_list", args{}))
-	k.Refused("budget-without-price", raise(&rollcallv1.Budget{CostMicros: 5000}))
+	k.Refused("budget-without-price", raise(&rollcallv1.Budget{CostMicros: 50_000}))
 	mustEqual(t, "events", domaintest.Names(k.Do(raise(&rollcallv1.Budget{}))), "BudgetRaised MessageDelivered RunStarted ModelCallStarted")
 	mustEqual(t, "budget", k.State.Budget, domain.Budget{})
 }
 
 func TestBudgetRaisedWakesWhoWasStopped(t *testing.T) {
-	k := budgeted(t, &rollcallv1.Budget{CostMicros: 500}, nil)
+	k := budgeted(t, &rollcallv1.Budget{CostMicros: 1000}, nil)
 	k.Acts("lead", "task_list", args{})
 	mustEqual(t, "cost", k.State.Used.CostMicros, 250) // 100 at 2, 10 at 5
 	k.Events("lead", domaintest.Call("task_list", args{}))
 	mustEqual(t, "Lead", k.Member("lead").Status, isIdle)
 	mustEqual(t, "unread", len(k.Member("lead").Unread), 0)
-	events := k.Do(raise(&rollcallv1.Budget{CostMicros: 5000}))
-	mustEqual(t, "events", domaintest.Names(events), "BudgetRaised MessageDelivered RunStarted ModelCallStarted")
+	events := k.Do(raise(&rollcallv1.Budget{CostMicros: 50_000}))
+	mustEqual(t, "events", domaintest.Names(events), "BudgetRaised MessageDelivered RunStarted BudgetReserved ModelCallStarted")
 	all := texts(k, "lead")
 	mustContain(t, "last mail", all[len(all)-1], "budget was raised")
 }
@@ -105,7 +104,7 @@ func TestStepLimit(t *testing.T) {
 func TestBudgetOfARun(t *testing.T) {
 	k := budgeted(t, nil, &rollcallv1.Budget{Tokens: 100})
 	events := k.Events("lead", domaintest.Call("task_list", args{}))
-	mustEqual(t, "code", events[2].GetRunFinished().GetCode(), "run-budget-used-up")
+	mustEqual(t, "code", events[3].GetRunFinished().GetCode(), "run-budget-used-up")
 	k.Do(&rollcallv1.Command{Kind: &rollcallv1.Command_RetryMember{RetryMember: &rollcallv1.RetryMember{Member: "lead"}}})
 	mustEqual(t, "Lead", k.Member("lead").Status, isWorking)
 }
@@ -221,8 +220,8 @@ func TestTimers(t *testing.T) {
 
 // To lift a limit lets those go on whom it stopped, like to raise it.
 func TestBudgetLifted(t *testing.T) {
-	for what, to := range map[string]*rollcallv1.Budget{"raised": {Tokens: 1000}, "lifted": {}} {
-		k := budgeted(t, &rollcallv1.Budget{Tokens: 200}, nil)
+	for what, to := range map[string]*rollcallv1.Budget{"raised": {Tokens: 10_000}, "lifted": {}} {
+		k := budgeted(t, &rollcallv1.Budget{Tokens: 400}, nil)
 		k.Acts("lead", "task_list", args{})
 		k.Do(domaintest.SayMode("", "and this", rollcallv1.MailMode_MAIL_MODE_STEER))
 		k.Events("lead", domaintest.Call("task_list", args{}))

@@ -57,7 +57,8 @@ func (s *State) apply(e *rollcallv1.Event, index uint32) {
 		s.Newer = max(s.Newer, EvolveVersion+1)
 	}
 	at := Place{Version: s.Version, Index: index, Size: weight(e)}
-	if !s.applyTeam(e) && !s.applyBoard(e) && !s.applyMail(e, at) && !s.applyApproval(e) {
+	if !s.applyTeam(e) && !s.applyBoard(e) && !s.applyMail(e, at) && !s.applyApproval(e) && !s.applyGuard(e) {
 		s.applyRun(e, at)
 	}
+	s.guarded(e)
 }

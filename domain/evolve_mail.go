@@ -63,6 +63,7 @@ func (s *State) messageDelivered(e *rollcallv1.MessageDelivered, at Place) {
 		to.receive(e, &Mail{
 			ID: e.GetMessage(), Kind: e.GetKind(), From: e.GetFrom(), Mode: e.GetMode(), Topic: e.GetTopic(),
 			Task: e.GetTask(), ReplyTo: e.GetReplyTo(), After: e.GetAfterRun(), Place: at, Time: s.Time,
+			Hops: e.GetHops(), Quiet: e.GetQuiet(),
 		})
 	}
 }
@@ -89,7 +90,7 @@ func (s *State) reported(e *rollcallv1.MessageDelivered) {
 
 func (m *Member) receive(e *rollcallv1.MessageDelivered, mail *Mail) {
 	m.Unread = append(m.Unread, mail)
-	if wakes(mail.Kind) {
+	if wakes(mail.Kind) && !mail.Quiet {
 		m.Held, m.Told = false, ""
 	}
 	// A question that is answered before its step is done becomes no wait.
@@ -109,6 +110,7 @@ func (s *State) consume(m *Member, at Place, refs []*rollcallv1.MessageRef) {
 		mail := m.Unread[i]
 		m.Unread = slices.Delete(m.Unread, i, i+1)
 		m.Run.Unanswered = append(m.Run.Unanswered, mail)
+		m.heard(mail)
 		place := MailPlace{ID: mail.ID, Place: mail.Place, Whole: mail.Kind == rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE}
 		entry.Mail = append(entry.Mail, place)
 		if mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF || m.IsLead() && place.Whole {

@@ -3,6 +3,8 @@ package domain
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -29,16 +31,19 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 		s.runStarted(e.RunStarted, at)
 	case *rollcallv1.Event_RunSuspended:
 		if m := s.running(e.RunSuspended.GetMember(), e.RunSuspended.GetRun()); m != nil {
-			if e.RunSuspended.GetReason() == suspendedPaused {
+			switch e.RunSuspended.GetReason() {
+			case suspendedPaused:
 				m.Run.Phase = Parked
-			} else {
+			case suspendedBudget:
+				m.Run.Phase, m.Run.Suspended = Reserving, true
+			default:
 				m.Run.Suspended = true
 			}
 		}
 	case *rollcallv1.Event_RunResumed:
 		if m := s.running(e.RunResumed.GetMember(), e.RunResumed.GetRun()); m != nil {
 			m.Run.Suspended, m.Run.Resumes = false, e.RunResumed.GetAttempt()
-			if m.Run.Phase == Parked {
+			if m.Run.Phase == Parked || m.Run.Phase == Reserving {
 				m.Run.Phase = Deciding
 			}
 		}
@@ -62,6 +67,7 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 	case *rollcallv1.Event_ToolCallFinished:
 		if m := s.running(e.ToolCallFinished.GetMember(), e.ToolCallFinished.GetRun()); m != nil {
 			m.Run.Phase = Deciding
+			s.finishedCall(m, e.ToolCallFinished)
 			m.Run.Calls = keep(m.Run.Calls, func(c Call) bool { return c.ID != e.ToolCallFinished.GetCall() })
 			if name := e.ToolCallFinished.GetName(); !e.ToolCallFinished.GetError() && s.calledOnce(m.Run.Agent, name) {
 				m.Run.Once = append(m.Run.Once, name)
@@ -97,7 +103,7 @@ func (s *State) agentBound(e *rollcallv1.AgentBound, at Place) {
 		s.Bindings = map[string]*Binding{}
 	}
 	s.Bindings[e.GetHash()] = &Binding{
-		Place: at, Model: e.GetDefinition().GetModel(), Memory: e.GetDefinition().GetMemory(),
+		Place: at, Bytes: uint64(proto.Size(e)), Model: e.GetDefinition().GetModel(), Memory: e.GetDefinition().GetMemory(),
 		Budget: budgetOf(e.GetDefinition().GetBudget()), Tools: slices.Clone(e.GetTools()),
 	}
 }
@@ -113,6 +119,7 @@ func (s *State) runStarted(e *rollcallv1.RunStarted, at Place) {
 	m.Run = &Run{ID: e.GetRun(), Agent: e.GetAgentHash(), Phase: Deciding, Started: s.Time}
 	m.Turns = append(m.Turns, &Turn{Run: e.GetRun()})
 	m.setStatus(working, s.Time)
+	s.began(m)
 	s.consume(m, at, e.GetConsumed())
 }
 
@@ -143,6 +150,7 @@ func (s *State) modelReplied(m *Member, e *rollcallv1.ModelReplied, at Place) {
 	r.Used.add(e.GetUsage())
 	m.turn().Replied = true
 	m.record(Entry{Place: at})
+	m.usedBy(e.GetUsage())
 }
 
 func (s *State) runFinished(m *Member, e *rollcallv1.RunFinished, at Place) {

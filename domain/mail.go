@@ -25,16 +25,24 @@ type letter struct {
 	task     string
 	about    string
 	replaces string
+	// hops is how far down a chain of wakes what the framework says stands.
+	hops uint32
 }
 
 // deliver puts a message into a mailbox and ends the waits it answers.
 func (d *Decision) deliver(l letter) (id string) {
 	s := d.State()
 	id = nth(messagePrefix, s.LastMessage+1)
+	hops := d.hops(l)
+	quiet := d.quiets(l, hops)
 	d.emit(&rollcallv1.MessageDelivered{
 		Message: id, Kind: l.kind, From: l.from, To: l.to, Body: l.body, ReplyTo: l.replyTo, WaitForReply: l.wait,
 		Mode: l.mode, Topic: l.topic, Task: l.task, About: l.about, AfterRun: d.after(l.kind), Replaces: l.replaces,
+		Hops: hops, Quiet: quiet,
 	})
+	if quiet {
+		defer d.tellLoop(id, l, hops)
+	}
 	to := s.Member(l.to)
 	if to == nil || len(to.Waits) == 0 {
 		return id

@@ -22,6 +22,7 @@ func rules() *domain.Rules {
 			{Name: "deploy", Schema: `{"type":"object"}`},
 		},
 		DefaultModel: "test-model",
+		Limits:       domain.Limits{IdenticalCalls: domain.Off}, // tests say the same again and again
 	}
 }
 

@@ -43,6 +43,11 @@ type Member struct {
 	Turns []*Turn `json:",omitempty"`
 	// Omitted counts transcript entries that were let go.
 	Omitted int `json:",omitempty"`
+	// Used by all its runs. Runs counts those it began since the operator's last
+	// word, Hops is how far down a chain of wakes without progress its newest is.
+	Used Usage
+	Runs int    `json:",omitempty"`
+	Hops uint32 `json:",omitempty"`
 	// Files of the member's workspace by path.
 	Files map[string]Blob `json:",omitempty"`
 }
@@ -65,6 +70,10 @@ type Mail struct {
 	ReplyTo string `json:",omitempty"`
 	// After is the sender's run: the message wakes nobody while it goes on.
 	After string `json:",omitempty"`
+	// Hops is how far down a chain of wakes without progress it stands; quiet
+	// mail is too far down to start a run.
+	Hops  uint32 `json:",omitempty"`
+	Quiet bool   `json:",omitempty"`
 	Place Place
 	Time  time.Time
 }
@@ -81,6 +90,8 @@ type Wait struct {
 	// the one who asked was.
 	Told  bool `json:",omitempty"`
 	Heard bool `json:",omitempty"`
+	// Ring is true once the Lead was told of a ring of waits that it is in.
+	Ring bool `json:",omitempty"`
 }
 
 // Phase says what an open run is doing.
@@ -95,6 +106,8 @@ const (
 	Asking Phase = "asking"
 	// Parked: at a step boundary while the conversation is paused.
 	Parked Phase = "parked"
+	// Reserving: at a step boundary until other calls settle what they set aside.
+	Reserving Phase = "reserving"
 	// Deciding: between two events of one commit; no commit ends in it.
 	Deciding Phase = "deciding"
 )
@@ -140,6 +153,14 @@ type Run struct {
 	Cut   uint32 `json:",omitempty"`
 	Empty uint32 `json:",omitempty"`
 	Used  Usage
+	// Reserved is what the open model call has set aside; nil when nothing is.
+	Reserved *Reservation `json:",omitempty"`
+	// Shown is what the newest reply and its request took in tokens; the turn had
+	// ShownEntries entries then.
+	Shown        uint64 `json:",omitempty"`
+	ShownEntries int    `json:",omitempty"`
+	// Repeats are the run's calls, by a mark of tool and arguments.
+	Repeats map[string]*Repeat `json:",omitempty"`
 }
 
 // Call is a tool call without an outcome.

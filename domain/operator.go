@@ -65,13 +65,13 @@ func (d *Decision) raiseBudget(c *rollcallv1.RaiseBudget) *Refusal {
 	switch {
 	case c.GetBudget() == nil:
 		return Refuse("budget-too-low", what, "no limit is given", "name the new total of tokens, money or steps; all zero is no limit")
-	case b.CostMicros > 0 && s.Used.CostMicros == 0 && len(d.unpriced()) > 0:
+	case b.CostMicros > 0 && s.Used.cost() == 0 && len(d.unpriced()) > 0:
 		return Refuse("budget-without-price", what, "a limit in money cannot be kept: no price is known for "+quoteAll(d.unpriced()),
 			"limit tokens, or put prices into the node's rollcall.yaml")
 	case b.Tokens > 0 && b.Tokens <= s.Used.tokens():
 		return Refuse("budget-too-low", what, fmt.Sprintf("%d tokens are used already", s.Used.tokens()), "name a total above that")
-	case b.CostMicros > 0 && b.CostMicros <= s.Used.CostMicros:
-		return Refuse("budget-too-low", what, fmt.Sprintf("%.6f is spent already", float64(s.Used.CostMicros)/1e6), "name a total above that")
+	case b.CostMicros > 0 && b.CostMicros <= s.Used.cost():
+		return Refuse("budget-too-low", what, fmt.Sprintf("%.6f is spent already", float64(s.Used.cost())/1e6), "name a total above that")
 	}
 	var stopped []*Member
 	for _, m := range s.Members {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"cmp"
+	"math"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -58,7 +59,7 @@ type Price struct {
 // DefaultAttempts of a step, as Limits.Attempts.
 const DefaultAttempts = 6
 
-// Limits of the runtime; a zero field means the default.
+// Limits of the runtime; a zero field means the default, a negative one none.
 type Limits struct {
 	// Members alive in a conversation at once, the Lead included; default 64.
 	Members int
@@ -75,16 +76,48 @@ type Limits struct {
 	Reports int
 	// Calls of one reply; default 64.
 	Calls int
+	// Runs of a member, and AllRuns of all together, between two words of the
+	// operator; default 1000 and 10,000.
+	Runs, AllRuns int
+	// IdleHops is how many wakes in a row may come to no progress before mail
+	// starts no run; default 12.
+	IdleHops int
+	// IdenticalCalls is how often a run makes one call without anything else
+	// changing; as many more end it; default 5.
+	IdenticalCalls int
+	// Depth of subagents; default 3.
+	Depth int
+	// What all runs of a member, and of the members of a team together, use in
+	// all; default 20 and 100 million tokens and no limit in money, in millionths.
+	MemberTokens, TeamTokens int64
+	MemberCost, TeamCost     int64
 }
+
+// Off is a limit that is not kept.
+const Off = -1
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Members:  cmp.Or(l.Members, 64),
-		Tasks:    cmp.Or(l.Tasks, 1000),
-		Steps:    cmp.Or(l.Steps, 50),
-		Attempts: cmp.Or(l.Attempts, DefaultAttempts),
-		Resumes:  cmp.Or(l.Resumes, 10),
-		Reports:  cmp.Or(l.Reports, 20),
-		Calls:    cmp.Or(l.Calls, 64),
+		Members:  limit(l.Members, 64),
+		Tasks:    limit(l.Tasks, 1000),
+		Steps:    limit(l.Steps, 50),
+		Attempts: limit(l.Attempts, DefaultAttempts),
+		Resumes:  limit(l.Resumes, 10),
+		Reports:  limit(l.Reports, 20),
+		Calls:    limit(l.Calls, 64),
+		Runs:     limit(l.Runs, 1000), AllRuns: limit(l.AllRuns, 10_000),
+		IdleHops:       limit(l.IdleHops, 12),
+		IdenticalCalls: limit(l.IdenticalCalls, 5),
+		Depth:          limit(l.Depth, 3),
+		MemberTokens:   cmp.Or(l.MemberTokens, 20_000_000), TeamTokens: cmp.Or(l.TeamTokens, 100_000_000),
+		MemberCost: l.MemberCost, TeamCost: l.TeamCost,
 	}
+}
+
+// limit is n where it is set, and more than anything comes to where it is off.
+func limit(n, otherwise int) int {
+	if n < 0 {
+		return math.MaxInt32
+	}
+	return cmp.Or(n, otherwise)
 }

@@ -9,7 +9,8 @@ import (
 
 // A run is a machine of the log. Between commits it is in one phase: calling
 // (a model call without outcome), tool (an external tool call without
-// outcome), asking (a call that waits for its approval) or parked. An outcome is decided in one commit: what came back, the
+// outcome), asking (a call that waits for its approval), parked, or
+// reserving (until budgets have room for its next call). An outcome is decided in one commit: what came back, the
 // coordination calls it asked for, and the next call or the end.
 
 // boundary decides how a run goes on when nothing of its step is open.
@@ -33,18 +34,23 @@ func (d *Decision) boundary(m *Member) {
 // another attempt. Mail that came in is read before it, unless the operator
 // queued it for the run after this one.
 func (d *Decision) nextStep(m *Member) {
-	if end, over := d.overBudget(m); over {
+	d.release(m, 0, 0) // of a call whose node was lost
+	if end, over := d.overSteps(m); over {
 		d.finish(m, end)
+		return
+	}
+	need, ok := d.admit(m)
+	if !ok {
 		return
 	}
 	if mail := keep(slices.Clone(m.Unread), func(mail *Mail) bool { return mail.Mode != rollcallv1.MailMode_MAIL_MODE_QUEUE }); len(mail) > 0 {
 		d.emit(&rollcallv1.MessagesConsumed{Member: m.ID, Run: m.Run.ID, Messages: refs(mail)})
 	}
-	step, attempt := m.Run.Step, m.Run.Attempt+1
+	step, attempt := max(m.Run.Step, 1), m.Run.Attempt+1
 	if m.Run.Answered {
 		step, attempt = m.Run.Step+1, 1
 	}
-	d.emit(&rollcallv1.ModelCallStarted{Run: m.Run.ID, Member: m.ID, Step: step, Attempt: attempt})
+	d.call(m, step, attempt, need)
 }
 
 // ending is why a run ends.
@@ -62,6 +68,7 @@ func failing(code, detail string) ending {
 // finish ends the open run. Mail that no model answered becomes unread again.
 func (d *Decision) finish(m *Member, e ending) {
 	run := m.Run
+	d.release(m, 0, 0)
 	d.voidApprovals(m, e)
 	if len(run.Unanswered) > 0 {
 		d.emit(&rollcallv1.MessagesReturned{Member: m.ID, Run: run.ID, Messages: refs(run.Unanswered)})

@@ -37,6 +37,10 @@ func (d *Decision) perform(m *Member, call Call) (later bool) {
 	if refusal == nil && tool.GetOnce() && slices.Contains(m.Run.Once, call.Name) {
 		refusal = Refuse("once-a-run", call.Name+" was not run", "it can be called once a turn, and you did", "work with what it said: mail tells you what changes")
 	}
+	var stop bool
+	if refusal == nil {
+		refusal, stop = d.repeated(m, call)
+	}
 	if refusal == nil && tool.GetNeedsApproval() && !call.Approved {
 		d.ask(m, call)
 		return true
@@ -62,6 +66,9 @@ func (d *Decision) perform(m *Member, call Call) (later bool) {
 		Run: m.Run.ID, Member: m.ID, Step: m.Run.Step, Call: call.ID, Name: call.Name,
 		Output: textBody(cut(Clean(output), maxOutput)), Error: refusal != nil,
 	})
+	if stop {
+		d.endRepeating(m, call.Name)
+	}
 	return false
 }
 

@@ -56,6 +56,7 @@ func (d *Decision) recordModelFailure(c *rollcallv1.RecordModelFailure) *Refusal
 		Run: m.Run.ID, Member: m.ID, Step: c.GetStep(), Attempt: c.GetAttempt(), Code: Clean(c.GetCode()),
 		Error: cut(Clean(c.GetError()), 2000), Retry: retry, RequestHash: Clean(c.GetRequestHash()),
 	})
+	d.settleFailure(m, c.GetCode())
 	if retry {
 		d.boundary(m)
 		return nil

@@ -37,6 +37,7 @@ func (d *Decision) recordReply(c *rollcallv1.RecordReply) *Refusal {
 	}
 	reply := d.reply(m, c)
 	d.emit(reply)
+	d.settleReply(m, reply.GetUsage())
 	switch {
 	case cutReply(reply):
 		d.replyCut(m, reply)

@@ -15,7 +15,7 @@ func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
 		return refusal
 	}
 	run := m.Run
-	if run.Phase == Parked || run.Phase == Asking { // the pause, or an approval, holds it, not a lost node
+	if run.Phase == Parked || run.Phase == Reserving || run.Phase == Asking { // the pause, a budget, or an approval, holds it, not a lost node
 		return nil
 	}
 	if c.GetWaited() {

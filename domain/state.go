@@ -66,6 +66,12 @@ type State struct {
 	Progress uint64 `json:",omitempty"`
 	Reported uint64 `json:",omitempty"`
 	Reports  int    `json:",omitempty"`
+	// Runs counts those begun since the operator's last word. LoopTold is
+	// Progress+1 when it was last told that mail was quieted. Guards counts what
+	// the guards stopped or told, by guard.
+	Runs     int               `json:",omitempty"`
+	LoopTold uint64            `json:",omitempty"`
+	Guards   map[string]uint64 `json:",omitempty"`
 
 	// Commands are the newest commands that had an effect, oldest first.
 	Commands []Effect `json:",omitempty"`
@@ -95,6 +101,8 @@ type Usage struct {
 	OutputTokens uint64 `json:",omitempty"`
 	CachedTokens uint64 `json:",omitempty"`
 	CostMicros   uint64 `json:",omitempty"`
+	// Charged is for calls that were cut off: nobody knows what they used.
+	Charged Budget
 }
 
 // Place is where an event stands in the log, and about how large its body is.
@@ -128,6 +136,7 @@ type Binding struct {
 	Place  Place
 	Model  string                       `json:",omitempty"`
 	Memory rollcallv1.MemoryPolicy      `json:",omitempty"`
+	Bytes  uint64                       `json:",omitempty"` // of prompts and tools
 	Budget Budget                       // of a run
 	Tools  []*rollcallv1.ToolDefinition `json:",omitempty"`
 }

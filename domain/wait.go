@@ -36,26 +36,27 @@ func (d *Decision) endWaits(m *Member, reason string) {
 // tellWaiters looks at each question that no answer is in sight for. The one
 // who asked is told when the member asked failed or is gone; the Lead is told
 // when that member was interrupted by hand or ran out of its budget, when it has
-// read the question and rests without an answer, or waits in a circle. Each is
-// told once.
+// read the question and rests without an answer, or when they are in a ring of
+// waits. Each is told once.
 func (d *Decision) tellWaiters() {
 	s := d.State()
 	for _, m := range s.Members {
 		for _, w := range slices.Clone(m.Waits) {
 			asked := s.Member(w.Awaited)
-			switch {
+			switch hops := chain(m, asked); {
 			case asked == nil:
 			case !asked.Alive():
 				d.emit(&rollcallv1.WaitEnded{Member: m.ID, Message: w.Message, Reason: waitShutdown})
-				d.alert(m, w, "nobody-left", goneNote(w, asked))
+				d.alert(m, w, topicNobodyLeft, goneNote(w, asked), hops)
 			case w.Heard:
 			case asked.failed():
-				d.alert(m, w, "nobody-left", failedNote(w, asked))
-			case w.Told:
-			case asked.Held && s.leadCanHelp(asked):
-				d.alert(s.Lead(), w, "unanswered", heldNote(m, w, asked))
-			case w.Read && !s.mayAnswer(asked, map[string]bool{m.ID: true}):
-				d.alert(s.Lead(), w, "unanswered", unansweredNote(s, m, w, asked))
+				d.alert(m, w, topicNobodyLeft, failedNote(w, asked), hops)
+			case asked.Held && s.leadCanHelp(asked) && !w.Told:
+				d.alert(s.Lead(), w, topicUnanswered, heldNote(m, w, asked), hops)
+			case m.Run != nil || asked.Held, !w.Read && !s.notBegun(asked), s.mayAnswer(asked, map[string]bool{m.ID: true}):
+			case d.tellRing(m, w, asked), w.Told:
+			default:
+				d.alert(s.Lead(), w, topicUnanswered, unansweredNote(s, m, w, asked), hops)
 			}
 		}
 	}
@@ -67,27 +68,17 @@ func (s *State) leadCanHelp(held *Member) bool {
 	return !held.IsLead() && !s.Lead().Held && !s.spent()
 }
 
-func (d *Decision) alert(to *Member, w *Wait, topic, text string) {
+func (d *Decision) alert(to *Member, w *Wait, topic, text string, hops uint32) {
 	d.deliver(letter{
-		kind: rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT, from: Framework, to: to.ID, body: textBody(text), topic: topic, about: w.Message,
+		kind: rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT, from: Framework, to: to.ID, body: textBody(text), topic: topic, about: w.Message, hops: hops,
 	})
 }
 
-// mayAnswer reports whether a member that has read a question can still come
-// to answer it: it works or will, or waits for somebody who may answer.
-func (s *State) mayAnswer(m *Member, asking map[string]bool) bool {
-	if m.Run != nil || m.Held || s.hasWaking(m) {
-		return true
+// chain is how far down a chain of wakes the news of a wait stands: below the
+// turns of who asked and who was asked, where that one read it.
+func chain(m, asked *Member) uint32 {
+	if asked == nil {
+		return 0
 	}
-	if asking[m.ID] {
-		return false
-	}
-	asking[m.ID] = true
-	for _, w := range m.Waits {
-		next := s.Member(w.Awaited)
-		if next == nil || !next.Alive() || !w.Read || s.mayAnswer(next, asking) {
-			return true
-		}
-	}
-	return false
+	return max(m.Hops, asked.Hops) + 1
 }

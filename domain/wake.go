@@ -22,7 +22,7 @@ func wakes(kind rollcallv1.MailKind) bool {
 
 // hasWaking reports whether unread mail asks for a run.
 func (s *State) hasWaking(m *Member) bool {
-	return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return wakes(mail.Kind) && !s.moot(m, mail) })
+	return slices.ContainsFunc(m.Unread, func(mail *Mail) bool { return wakes(mail.Kind) && !mail.Quiet && !s.moot(m, mail) })
 }
 
 // moot reports whether mail is the brief of an assignment that has ended.
@@ -50,6 +50,9 @@ func (s *State) runnable(m *Member) bool {
 // starts reports whether the mail asks for a run now: it wakes, its sender's run
 // is over, and an assignment is not begun before what it depends on is delivered.
 func (s *State) starts(m *Member, mail *Mail) bool {
+	if mail.Quiet {
+		return false
+	}
 	if !wakes(mail.Kind) || s.goesOn(mail.After) {
 		return false
 	}
@@ -72,7 +75,7 @@ func (s *State) goesOn(run string) bool {
 func (d *Decision) advance() {
 	for {
 		d.tellWaiters()
-		started := false
+		started := d.unpark()
 		for _, m := range d.State().Members {
 			if d.State().runnable(m) {
 				d.startRun(m)
@@ -92,7 +95,9 @@ func (d *Decision) startRun(m *Member) {
 	hash := d.bind(m)
 	run := nth(runPrefix, s.LastRun+1)
 	d.emit(&rollcallv1.RunStarted{Run: run, Member: m.ID, Consumed: refs(m.Unread), AgentHash: hash})
-	d.emit(&rollcallv1.ModelCallStarted{Run: run, Member: m.ID, Step: 1, Attempt: 1})
+	if need, ok := d.admit(m); ok {
+		d.call(m, 1, 1, need)
+	}
 }
 
 func refs(mail []*Mail) []*rollcallv1.MessageRef {

@@ -120,7 +120,7 @@ func TestOutputs(t *testing.T) {
 }
 
 func TestTaskListIsBounded(t *testing.T) {
-	k := domaintest.Open(t, &domain.Rules{Contracts: contract.All()}, "mailbox")
+	k := domaintest.Open(t, &domain.Rules{Contracts: contract.All(), Limits: domain.Limits{IdenticalCalls: domain.Off}}, "mailbox")
 	k.Do(domaintest.Say("", "go"))
 	title := "a title that is not short at all, so that three hundred of them do not fit into one tool output of a model"
 	for range 5 {

@@ -238,7 +238,7 @@ func rest(s *domain.State) error {
 
 func overspent(s *domain.State) bool {
 	b, u := s.Budget, s.Used
-	return b.Tokens > 0 && u.InputTokens+u.OutputTokens >= b.Tokens || b.CostMicros > 0 && u.CostMicros >= b.CostMicros
+	return b.Tokens > 0 && u.InputTokens+u.OutputTokens+u.Charged.Tokens >= b.Tokens || b.CostMicros > 0 && u.CostMicros+u.Charged.CostMicros >= b.CostMicros
 }
 
 // mustWake reports whether unread mail should have started a run: it is of a
@@ -252,7 +252,7 @@ func mustWake(s *domain.State, m *domain.Member) bool {
 	for _, mail := range m.Unread {
 		isBrief := mail.Kind == rollcallv1.MailKind_MAIL_KIND_BRIEF
 		switch {
-		case mail.Kind == rollcallv1.MailKind_MAIL_KIND_TASK_NOTIFICATION, heldBack(s, mail), isBrief && !ready, !isBrief && !began:
+		case mail.Quiet, mail.Kind == rollcallv1.MailKind_MAIL_KIND_TASK_NOTIFICATION, heldBack(s, mail), isBrief && !ready, !isBrief && !began:
 		default:
 			return true
 		}

@@ -28,7 +28,7 @@ func (b *book) goesOn(run string) bool {
 
 // starts reports whether unread mail asks for a run now.
 func (b *book) starts(l *letter) bool {
-	if !wakes(l.GetKind()) || b.goesOn(l.GetAfterRun()) {
+	if !wakes(l.GetKind()) || l.GetQuiet() || b.goesOn(l.GetAfterRun()) {
 		return false
 	}
 	return l.GetKind() != rollcallv1.MailKind_MAIL_KIND_BRIEF || b.ready(b.members[l.GetTo()])

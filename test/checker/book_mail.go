@@ -63,7 +63,7 @@ func (b *book) delivered(f fact, d *rollcallv1.MessageDelivered) {
 		to.unread = slices.DeleteFunc(to.unread, func(o *letter) bool { return o.GetMessage() == old })
 	}
 	to.unread = append(to.unread, l)
-	if wakes(d.GetKind()) {
+	if wakes(d.GetKind()) && !d.GetQuiet() {
 		to.held, to.broke = "", false
 	}
 	if to.run != nil {

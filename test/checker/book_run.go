@@ -114,6 +114,11 @@ func (b *book) inside(r *run, f fact) {
 		b.replied(r, k.ModelReplied)
 	case *rollcallv1.Event_ModelCallFailed:
 		r.calling, r.again = false, k.ModelCallFailed.GetRetry()
+	case *rollcallv1.Event_BudgetSettled:
+		if r.reply == nil { // of a call that was cut off; else the reply said it
+			b.tokens += k.BudgetSettled.GetTokens()
+			b.micros += k.BudgetSettled.GetCostMicros()
+		}
 	case *rollcallv1.Event_ToolCallStarted:
 		r.begun, r.lost, b.performing = k.ToolCallStarted, false, nil
 	case *rollcallv1.Event_ToolCallFinished:

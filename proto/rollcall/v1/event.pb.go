@@ -2875,7 +2875,10 @@ type MessageDelivered struct {
 	// Unread message that this one replaces.
 	Replaces string `protobuf:"bytes,13,opt,name=replaces,proto3" json:"replaces,omitempty"`
 	// How many wakes in a row, of this message's causes, came to no progress.
-	Hops          uint32 `protobuf:"varint,14,opt,name=hops,proto3" json:"hops,omitempty"`
+	Hops uint32 `protobuf:"varint,14,opt,name=hops,proto3" json:"hops,omitempty"`
+	// It starts no run: its chain of wakes came to no progress for too long. It is
+	// read when its recipient is next awake.
+	Quiet         bool `protobuf:"varint,15,opt,name=quiet,proto3" json:"quiet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3006,6 +3009,13 @@ func (x *MessageDelivered) GetHops() uint32 {
 		return x.Hops
 	}
 	return 0
+}
+
+func (x *MessageDelivered) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
 }
 
 // MessageRef names a message and where its body stands.
@@ -4459,7 +4469,7 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\brevision\x18\x04 \x01(\rR\brevision\"=\n" +
 	"\x0fTaskMarkedStale\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x9b\x03\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb1\x03\n" +
 	"\x10MessageDelivered\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.rollcall.v1.MailKindR\x04kind\x12\x12\n" +
@@ -4475,7 +4485,8 @@ const file_rollcall_v1_event_proto_rawDesc = "" +
 	"\x05about\x18\v \x01(\tR\x05about\x12\x1b\n" +
 	"\tafter_run\x18\f \x01(\tR\bafterRun\x12\x1a\n" +
 	"\breplaces\x18\r \x01(\tR\breplaces\x12\x12\n" +
-	"\x04hops\x18\x0e \x01(\rR\x04hops\"J\n" +
+	"\x04hops\x18\x0e \x01(\rR\x04hops\x12\x14\n" +
+	"\x05quiet\x18\x0f \x01(\bR\x05quiet\"J\n" +
 	"\n" +
 	"MessageRef\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\"\n" +
