@@ -335,3 +335,18 @@ func TestLongObjectiveOpensCut(t *testing.T) {
 		t.Errorf("the notice is %q, want %q", frame.Notices, want)
 	}
 }
+
+// However much a Lead that remembers a summary said last, the next request shows
+// a bounded part of it.
+func TestLongAnswerIsShownCut(t *testing.T) {
+	s := tell(leadRole, "Lead", "mail_read")
+	s.add(&rollcallv1.Event{Kind: &rollcallv1.Event_LeadReplied{LeadReplied: &rollcallv1.LeadReplied{
+		Run: "r7", Text: &rollcallv1.Body{Text: strings.Repeat("語", MaxMailBytes)},
+	}}})
+	s.run("r9", s.operator("msg9", "And now?"))
+	messages := build1(t, s).Messages
+	said := messages[len(messages)-2]
+	if n := len(said.Content); n > MaxMailBytes+100 || !strings.HasPrefix(said.Content, "語") || !strings.Contains(said.Content, "of this answer]") {
+		t.Errorf("%d bytes are shown: …%s", n, said.Content[max(0, n-80):])
+	}
+}

@@ -84,7 +84,7 @@ func (w *writer) entry(event *rollcallv1.Event, mail []*rollcallv1.MessageRef) e
 	case *rollcallv1.Event_MessagesConsumed:
 		return w.consume(mail)
 	case *rollcallv1.Event_LeadReplied:
-		return w.reply(&rollcallv1.ModelReplied{Run: e.LeadReplied.GetRun(), Text: e.LeadReplied.GetText()})
+		return w.lastAnswer(e.LeadReplied)
 	case *rollcallv1.Event_ModelReplied:
 		return w.reply(e.ModelReplied)
 	case *rollcallv1.Event_RunFinished:
@@ -125,6 +125,19 @@ func (w *writer) opening(m *rollcallv1.MessageRef) error {
 	w.seen[m.GetMessage()] = true
 	w.pending.add(l)
 	return nil
+}
+
+// lastAnswer is what a Lead that remembers a summary last told the operator, as
+// much of it as one message shows.
+func (w *writer) lastAnswer(e *rollcallv1.LeadReplied) error {
+	text, err := w.src.Body(e.GetText())
+	if err != nil {
+		return fmt.Errorf("last answer: %w", err)
+	}
+	if shown := head(text, MaxMailBytes); len(shown) < len(text) {
+		text = fmt.Sprintf("%s\n[the first %d of %d bytes of this answer]", shown, len(shown), len(text))
+	}
+	return w.reply(&rollcallv1.ModelReplied{Run: e.GetRun(), Text: &rollcallv1.Body{Text: text}})
 }
 
 // reply writes the model's answer and the outcomes of its calls. An answer

@@ -63,12 +63,13 @@ func TestInputHuge(t *testing.T) {
 	p.until(c, desk, "the Lead rests", quiet)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "huge.txt")
-	if err := os.WriteFile(path, []byte(huge), 0o600); err != nil {
+	input := spoken(8)
+	if err := os.WriteFile(path, []byte(input), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	asks := func(p *place, words, want string) string {
 		p.t.Helper()
-		id := strings.TrimSpace(p.ok("run", words, "--name", words, "--detach", "--budget", "0"))
+		id := strings.TrimSpace(p.ok("run", words, "--name", words, "--contract", "mailbox", "--detach", "--budget", "0"))
 		s := p.until(c, id, "the Lead rests", quiet)
 		if v := s.Verdict(); v.Exit != 0 {
 			p.t.Errorf("it ended with %+v", v)
@@ -110,7 +111,7 @@ func TestInputHuge(t *testing.T) {
 		}
 		out := t.TempDir()
 		p.ok("files", "reader", "get", "huge.txt", "--output", out)
-		if data, err := os.ReadFile(filepath.Join(out, "Lead", "huge.txt")); err != nil || string(data) != huge {
+		if data, err := os.ReadFile(filepath.Join(out, "Lead", "huge.txt")); err != nil || string(data) != input {
 			t.Errorf("the file comes back with %d bytes, %v", len(data), err)
 		}
 		more := filepath.Join(dir, "more.txt")
