@@ -28,6 +28,9 @@ type Detail struct {
 	StateHash string `json:"state_hash"`
 	// Tools of the member asked for, as its newest run had them.
 	Tools []Tool `json:"tools,omitempty"`
+	// Toolset of the member asked for: what its next run will have, and its open
+	// run has.
+	Toolset *Toolset `json:"toolset,omitempty"`
 
 	bindings map[string][]Tool
 }

@@ -114,7 +114,12 @@ func (s *Server) show(ctx context.Context, tenant string, r ReadRequest) (any, e
 	d := Detail{Teams: []Team{}, Approvals: []Approval{}, Waits: []Wait{}}
 	err := s.read(ctx, tenant, r, func(f *fold) error {
 		d.describe(f)
-		return nil
+		if r.Member == "" {
+			return nil
+		}
+		var err error
+		d.Toolset, err = s.toolsetOf(f, r.Member, r.At > 0)
+		return err
 	}, func(got reading) (err error) {
 		if d.Detail, err = got.views.Conversation(ctx, got.key); err == nil && got.member != "" {
 			d.only(got.member)

@@ -29,6 +29,8 @@ type Config struct {
 	Doctor Doctor
 	// Cluster knows the other nodes; nil: there are none.
 	Cluster Cluster
+	// Rules are those that the node decides by; nil: of no contract and no tools.
+	Rules *domain.Rules
 	// Node is the node's name, Version the program's (semantic).
 	Node    string
 	Version string
@@ -75,6 +77,9 @@ func Serve(nc *nats.Conn, cfg Config) (*Server, error) {
 	}
 	if cfg.Cluster == nil {
 		cfg.Cluster = alone{}
+	}
+	if cfg.Rules == nil {
+		cfg.Rules = new(domain.Rules)
 	}
 	if cfg.Version == "" {
 		cfg.Version = "0.0.0"

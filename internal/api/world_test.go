@@ -83,6 +83,7 @@ func (w *world) serve(cfg api.Config) {
 		cfg.Store = w.store
 	}
 	cfg.Views, cfg.Roller, cfg.Doctor, cfg.Node, cfg.Version = w.views, w, w, "n-test", "1.2.3"
+	cfg.Rules = w.rules
 	s, err := api.Serve(w.nc, cfg)
 	if err != nil {
 		w.t.Fatal(err)

@@ -103,21 +103,6 @@ func showMember(w io.Writer, d api.Detail) {
 	table(w, rows)
 }
 
-func showTools(w io.Writer, d api.Detail) {
-	rows := [][]string{{"TOOL", "SOURCE", "REPEATABLE", "ABOUT"}}
-	for _, t := range d.Tools {
-		repeat := "no"
-		if t.Idempotent {
-			repeat = "yes"
-		}
-		if t.NeedsApproval {
-			repeat += ", when approved"
-		}
-		rows = append(rows, []string{t.Name, t.Source, repeat, oneLine(t.Description, 80)})
-	}
-	table(w, rows)
-}
-
 func runsOf(d api.Detail, member string) int {
 	n := 0
 	for _, r := range d.Runs {

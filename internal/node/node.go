@@ -106,10 +106,17 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	feed := api.NewFeed(g.nc, store, cfg.Log)
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
-	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices}
-	tools := append(files.New(store), mail.New(store))
-	for _, t := range tools {
-		rules.Tools = append(rules.Tools, t.Definition())
+	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices, Origins: map[string]string{}}
+	var tools []tool.Tool
+	for _, kit := range []struct {
+		name  string
+		tools []tool.Tool
+	}{{"files", files.New(store)}, {"mail", []tool.Tool{mail.New(store)}}} {
+		for _, t := range kit.tools {
+			rules.Tools = append(rules.Tools, t.Definition())
+			rules.Origins[t.Definition().GetName()] = kit.name
+		}
+		tools = append(tools, kit.tools...)
 	}
 	if err := n.act(ctx, cfg, store, g, models, rules, tools, feed); err != nil {
 		return err
@@ -117,7 +124,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	service, err := api.Serve(g.nc, api.Config{
 		Store: store, Views: views{db, n.actors}, Roller: roller{n.actors}, Cluster: &cluster{store: log, node: n.actors, name: n.name},
 		Doctor: &doctor{node: n, settings: set, store: log, views: db, nc: g.nc, footing: g.footing},
-		Node:   n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
+		Rules:  rules, Node: n.name, Version: cfg.Version, Touch: n.actors.Touch, Log: cfg.Log,
 		Settings: api.SettingsOf(set.Model, set.BaseURL, set.Key.Reveal(), set.SyncAlways),
 	})
 	if err != nil {
