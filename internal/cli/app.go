@@ -211,7 +211,7 @@ func (s *session) command(c *cobra.Command, run func(ctx context.Context, args [
 
 // checkData refuses a data directory that is something else.
 func (s *session) checkData(c *cobra.Command) error {
-	if slices.Contains([]string{"version", "errors", "config", "demo", "init"}, c.Name()) || s.cfg.NATS.Set() && c.Name() != "up" || c.Flags().Changed("export") {
+	if slices.Contains([]string{"version", "errors", "config", "demo", "init", "eval"}, c.Name()) || s.cfg.NATS.Set() && c.Name() != "up" || c.Flags().Changed("export") {
 		return nil // it needs none
 	}
 	if s.cfg.Data == "" {

@@ -51,7 +51,7 @@ team goes on after a crash, and anybody can check what it did.`,
 		s.ls(), s.show(), s.roll(), s.watch(), s.log(), s.mail(), s.files(),
 		s.send(), s.task(), s.interrupt(), s.pause(), s.resume(), s.retry(), s.approve(), s.deny(), s.dissolve(),
 		s.replay(), s.verify(), s.export(),
-		s.doctor(), s.nodeCommand(), s.auth(), s.config(), s.errors(), s.versionCommand(),
+		s.doctor(), s.nodeCommand(), s.auth(), s.eval(), s.config(), s.errors(), s.versionCommand(),
 	)
 	for _, c := range root.Commands() {
 		c.SuggestFor = alsoCalled[c.Name()]

@@ -52,6 +52,7 @@ var arrows = []arrow{
 		[]string{"proto", "domain", "contract", "prompts", "docs", "eventstore", "projections", "actors", "internal"},
 		"a node wires everything but the command line",
 	},
+	{"internal/eval", []string{"proto", "domain", "internal/api", "internal/config"}, "an evaluation is a client, and judges what anybody can read"},
 	{
 		"internal/cli",
 		[]string{"proto", "domain", "eventstore", "projections", "docs", "prompts", "internal"},
