@@ -275,6 +275,11 @@ func (d *Decision) approvable(contract Contract) []string {
 			names = append(names, t.GetName())
 		}
 	}
+	if d.b.r.Delegation != nil {
+		for _, t := range d.b.r.Delegation.Tools(roleSubagent) {
+			names = append(names, t.GetName())
+		}
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -45,7 +45,12 @@ func (d *Decision) boundAgent(m *Member) *rollcallv1.AgentBound {
 		definition.Model = r.DefaultModel
 	}
 	bound := &rollcallv1.AgentBound{Definition: definition, Renderer: Renderer}
-	if c := d.contract(); c != nil {
+	if m.IsSubagent() {
+		bound.Instructions = d.b.r.Delegation.Instructions()
+		if definition.GetMemory() == rollcallv1.MemoryPolicy_MEMORY_POLICY_UNSPECIFIED {
+			definition.Memory = rollcallv1.MemoryPolicy_MEMORY_POLICY_TRANSCRIPT
+		}
+	} else if c := d.contract(); c != nil {
 		bound.Instructions = c.Instructions(m.Role)
 		if definition.GetMemory() == rollcallv1.MemoryPolicy_MEMORY_POLICY_UNSPECIFIED {
 			definition.Memory = c.Policy().Memory

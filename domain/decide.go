@@ -18,6 +18,10 @@ type Decision struct {
 	actor string
 	// base is the batch's size when the command began.
 	base int
+	// deciding is the call that is being decided; later is true when its outcome
+	// does not come with this commit.
+	deciding *Call
+	later    bool
 }
 
 // State is the conversation as it stands now. It is read only.

@@ -66,14 +66,15 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 		}
 	case *rollcallv1.Event_ToolCallFinished:
 		if m := s.running(e.ToolCallFinished.GetMember(), e.ToolCallFinished.GetRun()); m != nil {
-			m.Run.Phase = Deciding
 			s.finishedCall(m, e.ToolCallFinished)
-			m.Run.Calls = keep(m.Run.Calls, func(c Call) bool { return c.ID != e.ToolCallFinished.GetCall() })
+			s.callFinished(m, e.ToolCallFinished)
 			if name := e.ToolCallFinished.GetName(); !e.ToolCallFinished.GetError() && s.calledOnce(m.Run.Agent, name) {
 				m.Run.Once = append(m.Run.Once, name)
 			}
 			m.record(Entry{Place: at})
 		}
+	case *rollcallv1.Event_SubagentStarted:
+		s.subagentStarted(e.SubagentStarted)
 	case *rollcallv1.Event_RunFinished:
 		if m := s.running(e.RunFinished.GetMember(), e.RunFinished.GetRun()); m != nil {
 			s.runFinished(m, e.RunFinished, at)

@@ -23,15 +23,15 @@ type machine struct {
 
 func TestMachine(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := rules()
-		r.Limits = domain.Limits{Members: 5, Tasks: 8, Steps: 4, Attempts: 3, Resumes: 3, Reports: 3}
+		r := delegating()
+		r.Limits = domain.Limits{Subagents: 3, Depth: 2, Members: 5, Tasks: 8, Steps: 4, Attempts: 3, Resumes: 3, Reports: 3}
 		k := domaintest.New(rt, r)
 		k.Do(opening(func(o *rollcallv1.OpenConversation) {
 			o.Objective = domaintest.Text("begin")
 			o.Budget = &rollcallv1.Budget{Tokens: rapid.SampledFrom([]uint64{0, 3000}).Draw(rt, "budget")}
 			o.Members = []*rollcallv1.MemberSpec{{Name: "Ada", Brief: "go"}, {Name: "Bob"}}
 			o.Approvals = rapid.SampledFrom([]*rollcallv1.ApprovalPolicy{
-				nil, tools("deploy", "send_message", "task_list"),
+				nil, tools("deploy", "send_message", "task_list", "task"),
 				{Tools: []string{"team_create", "deploy"}, TimeoutSeconds: 60},
 				{Tools: []string{"task_complete", "deploy"}, TimeoutSeconds: 60, ApproveOnTimeout: true},
 			}).Draw(rt, "approvals")
@@ -134,7 +134,7 @@ func (m *machine) call(t *rapid.T) *rollcallv1.ToolCall {
 			}
 		})
 	}
-	switch rapid.IntRange(0, 12).Draw(t, "tool") {
+	switch rapid.IntRange(0, 16).Draw(t, "tool") {
 	case 0:
 		return domaintest.Call("team_create", args{"name": "crew"})
 	case 1:
@@ -167,6 +167,10 @@ func (m *machine) call(t *rapid.T) *rollcallv1.ToolCall {
 		return domaintest.Call("task_complete", args{"task_id": task(), "result": "r"})
 	case 11:
 		return domaintest.Call("file_write", args{"path": "a"})
+	case 12, 13:
+		return piece("a piece")
+	case 14, 15:
+		return complete("a result", rapid.SampledFrom([][]string{nil, nil, {"a"}}).Draw(t, "paths")...)
 	default:
 		return domaintest.Call("deploy", args{})
 	}

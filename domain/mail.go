@@ -165,6 +165,10 @@ func (d *Decision) postMessage(p *rollcallv1.PostMessage) (string, *Refusal) {
 	if refusal != nil {
 		return "", refusal
 	}
+	if to.IsSubagent() {
+		return "", Refuse("member-is-subagent", "the message is not delivered", fmt.Sprintf("%s works for one call of %s, and nobody writes to it", to.Name, d.State().DisplayName(to.Parent)),
+			"write to one of: "+d.State().idsAndNames())
+	}
 	if n, ok := numbered(p.GetReplyTo(), messagePrefix); p.GetReplyTo() != "" && (!ok || n > d.State().LastMessage) {
 		return "", Refuse("message-not-found", "the message is not delivered", fmt.Sprintf("reply_to names %q, which is no message of this conversation", cut(p.GetReplyTo(), 100)), "rollcall mail lists the messages")
 	}
@@ -216,7 +220,7 @@ func (d *Decision) member(id string) (*Member, *Refusal) {
 func (s *State) idsAndNames() string {
 	var all []string
 	for _, m := range s.Members {
-		if m.Alive() {
+		if m.Alive() && !m.IsSubagent() {
 			all = append(all, fmt.Sprintf("%s (%s)", m.ID, m.Name))
 		}
 	}

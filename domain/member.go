@@ -17,6 +17,10 @@ type Member struct {
 	// it, and delivering it ends them.
 	Task   string `json:",omitempty"`
 	Status rollcallv1.MemberStatus
+	// Parent made a subagent, by a call of its open run; Depth is how many stand
+	// above it.
+	Parent string `json:",omitempty"`
+	Depth  int    `json:",omitempty"`
 	// Since is when Status last changed.
 	Since time.Time
 	// Held is true while unread mail starts no run: the last run failed, ran out
@@ -104,6 +108,8 @@ const (
 	InTool Phase = "tool"
 	// Asking: a call waits until its approval is decided.
 	Asking Phase = "asking"
+	// Delegating: calls wait for their subagents.
+	Delegating Phase = "delegating"
 	// Parked: at a step boundary while the conversation is paused.
 	Parked Phase = "parked"
 	// Reserving: at a step boundary until other calls settle what they set aside.
@@ -131,7 +137,7 @@ type Run struct {
 	Failures uint32 `json:",omitempty"`
 	Resumes  uint32 `json:",omitempty"`
 	// Suspended is true after its node let go in good order, and while it waits
-	// for its turn to call the model, or for an approval.
+	// for its turn to call the model, for an approval or for its subagents.
 	Suspended bool `json:",omitempty"`
 	Started   time.Time
 	// Unanswered is mail the run consumed that no reply has followed.
@@ -149,6 +155,8 @@ type Run struct {
 	Delivered bool `json:",omitempty"`
 	// Once are the tools called that a run may call only once.
 	Once []string `json:",omitempty"`
+	// Result is what a subagent has delivered, as its caller will read it.
+	Result string `json:",omitempty"`
 	// Cut and Empty count replies in a row that were cut or empty.
 	Cut   uint32 `json:",omitempty"`
 	Empty uint32 `json:",omitempty"`
@@ -169,9 +177,15 @@ type Call struct {
 	Name      string
 	Arguments string `json:",omitempty"`
 	Blob      *Blob  `json:",omitempty"`
+	// Subagent works for this call.
+	Subagent string `json:",omitempty"`
 	// Approved is true once the operator, or the time, let it be made.
 	Approved bool `json:",omitempty"`
 }
+
+// held reports whether the run waits for something outside of it: an approval,
+// or its subagents.
+func (r *Run) held() bool { return r.Phase == Asking || r.Phase == Delegating }
 
 // Alive reports whether the member can still be addressed.
 func (m *Member) Alive() bool {

@@ -174,7 +174,7 @@ func (s *State) DisplayName(id string) string {
 func (s *State) aliveNames() []string {
 	var names []string
 	for _, m := range s.Members {
-		if m.Alive() {
+		if m.Alive() && !m.IsSubagent() {
 			names = append(names, m.Name)
 		}
 	}

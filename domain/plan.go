@@ -76,6 +76,9 @@ type ToolPlan struct {
 	Run    string
 	Step   uint32
 	Call   *rollcallv1.ToolCall
+	// Home is the name of the member in whose workspace the call works: the
+	// member's own, unless it works for another's call.
+	Home string
 	// Files the member may read: its own by path, others' as "<Name>/<path>".
 	Files map[string]*rollcallv1.Blob
 	// Others are the display names of the other members: a path that begins

@@ -119,8 +119,11 @@ const (
 // them: who and what, never the contents of anybody's work. It is empty in a
 // conversation of one without tasks.
 func (s *State) situation(me *Member) string {
+	if me.IsSubagent() { // it works for a call, and in no team
+		return ""
+	}
 	var lines []string
-	if len(s.Members) > 1 {
+	if slices.ContainsFunc(s.Members, func(m *Member) bool { return m != me && !m.IsSubagent() }) {
 		lines = append(lines, s.roster(me)...)
 	}
 	lines = append(lines, s.boardLines()...)
@@ -136,7 +139,7 @@ func (s *State) roster(me *Member) []string {
 		lines[0] = fmt.Sprintf("Team %s:", t.Name)
 	}
 	for _, m := range s.Members {
-		if !m.Alive() {
+		if !m.Alive() || m.IsSubagent() {
 			continue
 		}
 		line := fmt.Sprintf("- %s (%s): %s", m.Name, m.ID, Word(m.Status))

@@ -20,12 +20,14 @@ func (s *State) ToolPlan(member string) (ToolPlan, bool) {
 	if call.Blob != nil {
 		plan.Call.ArgumentsBlob = &rollcallv1.Blob{Sha256: call.Blob.SHA256, Size: call.Blob.Size}
 	}
+	host := s.host(m)
+	plan.Home = host.Name
 	for _, other := range s.Members {
-		if other != m {
+		if other != host && !other.IsSubagent() {
 			plan.Others = append(plan.Others, other.Name)
 		}
 	}
-	for p, blob := range s.Readable(m) {
+	for p, blob := range s.Readable(host) {
 		plan.Files[p] = &rollcallv1.Blob{Sha256: blob.SHA256, Size: blob.Size}
 	}
 	return plan, true

@@ -52,7 +52,7 @@ func (s *State) reportDue(assignments bool) bool {
 // othersWork reports whether somebody beside the Lead works or is about to. Who
 // waits for an approval does not.
 func (s *State) othersWork() bool {
-	return slices.ContainsFunc(s.Members, func(m *Member) bool { return !m.IsLead() && (m.Run != nil && m.Run.Phase != Asking || s.runnable(m)) })
+	return slices.ContainsFunc(s.Members, func(m *Member) bool { return !m.IsLead() && (m.Run != nil && !m.Run.held() || s.runnable(m)) })
 }
 
 // untoldFailure reports whether a task or a member failed and the Lead does not

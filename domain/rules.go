@@ -14,7 +14,9 @@ type Rules struct {
 	// Tools are the external tools of this node.
 	Tools []*rollcallv1.ToolDefinition
 	// Origins says which part of the node has a tool, such as files.
-	Origins      map[string]string
+	Origins map[string]string
+	// Delegation is nil where there are no subagents.
+	Delegation   Delegation
 	DefaultModel string
 	// Prices by model name.
 	Prices map[string]Price
@@ -85,8 +87,9 @@ type Limits struct {
 	// IdenticalCalls is how often a run makes one call without anything else
 	// changing; as many more end it; default 5.
 	IdenticalCalls int
-	// Depth of subagents; default 3.
-	Depth int
+	// Depth of subagents below a member; default 3. Subagents at work in a
+	// conversation at once; default 16.
+	Depth, Subagents int
 	// What all runs of a member, and of the members of a team together, use in
 	// all; default 20 and 100 million tokens and no limit in money, in millionths.
 	MemberTokens, TeamTokens int64
@@ -108,8 +111,8 @@ func (l Limits) withDefaults() Limits {
 		Runs:     limit(l.Runs, 1000), AllRuns: limit(l.AllRuns, 10_000),
 		IdleHops:       limit(l.IdleHops, 12),
 		IdenticalCalls: limit(l.IdenticalCalls, 5),
-		Depth:          limit(l.Depth, 3),
-		MemberTokens:   cmp.Or(l.MemberTokens, 20_000_000), TeamTokens: cmp.Or(l.TeamTokens, 100_000_000),
+		Depth:          limit(l.Depth, 3), Subagents: limit(l.Subagents, 16),
+		MemberTokens: cmp.Or(l.MemberTokens, 20_000_000), TeamTokens: cmp.Or(l.TeamTokens, 100_000_000),
 		MemberCost: l.MemberCost, TeamCost: l.TeamCost,
 	}
 }

@@ -9,13 +9,16 @@ import (
 
 // A run is a machine of the log. Between commits it is in one phase: calling
 // (a model call without outcome), tool (an external tool call without
-// outcome), asking (a call that waits for its approval), parked, or
-// reserving (until budgets have room for its next call). An outcome is decided in one commit: what came back, the
+// outcome), asking (a call that waits for its approval), delegating (calls that
+// wait for their subagents), parked, or reserving (until budgets have room for
+// its next call). An outcome is decided in one commit: what came back, the
 // coordination calls it asked for, and the next call or the end.
 
 // boundary decides how a run goes on when nothing of its step is open.
 func (d *Decision) boundary(m *Member) {
 	switch {
+	case m.Run.Result != "": // what its call waits for
+		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_COMPLETED})
 	case m.Run.Delivered && m.Task != "": // its whole assignment
 		d.finish(m, ending{Reason: rollcallv1.FinishReason_FINISH_REASON_COMPLETED})
 	case len(m.Run.Asked) > 0:
@@ -58,6 +61,8 @@ type ending struct {
 	Reason rollcallv1.FinishReason
 	// Code and Detail of what went wrong.
 	Code, Detail string
+	// Text is the model's last word, where the run ended by one.
+	Text *rollcallv1.Body
 }
 
 // failing is the ending of a run that cannot go on.
@@ -70,6 +75,7 @@ func (d *Decision) finish(m *Member, e ending) {
 	run := m.Run
 	d.release(m, 0, 0)
 	d.voidApprovals(m, e)
+	d.cancelSubagents(m, e)
 	if len(run.Unanswered) > 0 {
 		d.emit(&rollcallv1.MessagesReturned{Member: m.ID, Run: run.ID, Messages: refs(run.Unanswered)})
 	}
@@ -82,6 +88,7 @@ func (d *Decision) finish(m *Member, e ending) {
 	if e.Reason == rollcallv1.FinishReason_FINISH_REASON_FAILED {
 		d.dropAssignment(m)
 	}
+	d.handBack(m, run, e)
 }
 
 // undelivered are the tasks in progress that the member owns.

@@ -21,7 +21,12 @@ const (
 // up to an external tool, or to the step's boundary.
 func (d *Decision) proceed(m *Member) {
 	for m.Run != nil && len(m.Run.Calls) > 0 {
-		if later := d.perform(m, m.Run.Calls[0]); later {
+		next := slices.IndexFunc(m.Run.Calls, func(c Call) bool { return c.Subagent == "" })
+		if next < 0 || next > 0 && !d.beside(m, m.Run.Calls[next]) {
+			return // until the subagents are done
+		}
+		call := m.Run.Calls[next]
+		if later := d.perform(m, call); later && m.Run.Phase != Delegating {
 			return
 		}
 	}
@@ -30,8 +35,16 @@ func (d *Decision) proceed(m *Member) {
 	}
 }
 
+// beside reports whether a call begins while subagents work for those before it:
+// one that starts another does.
+func (d *Decision) beside(m *Member, call Call) bool {
+	tool, refusal := d.tool(m, &call)
+	return call.Name == TaskTool && (refusal != nil || !tool.GetNeedsApproval() || call.Approved)
+}
+
 // perform decides one call. It reports true when its outcome comes later: an
-// external tool must run, or the operator must approve it first.
+// external tool must run, a subagent works for it, or the operator must approve
+// it first.
 func (d *Decision) perform(m *Member, call Call) (later bool) {
 	tool, refusal := d.tool(m, &call)
 	if refusal == nil && tool.GetOnce() && slices.Contains(m.Run.Once, call.Name) {
@@ -54,9 +67,12 @@ func (d *Decision) perform(m *Member, call Call) (later bool) {
 	var output string
 	if refusal == nil {
 		before := len(d.b.commit.GetEvents())
-		on := &Decision{b: d.b, actor: m.ID, base: d.base}
-		if output, refusal = d.contract().Call(on, call); refusal != nil {
+		on := &Decision{b: d.b, actor: m.ID, base: d.base, deciding: &call}
+		if output, refusal = d.coordinator(m, call).Call(on, call); refusal != nil {
 			d.b.mustNotHaveChanged(before, refusal)
+		}
+		if on.later {
+			return true
 		}
 	}
 	if refusal != nil {
@@ -70,6 +86,16 @@ func (d *Decision) perform(m *Member, call Call) (later bool) {
 		d.endRepeating(m, call.Name)
 	}
 	return false
+}
+
+// coordinator executes the call of a coordination tool.
+func (d *Decision) coordinator(m *Member, call Call) interface {
+	Call(d *Decision, call Call) (string, *Refusal)
+} {
+	if m.IsSubagent() || call.Name == TaskTool {
+		return d.b.r.Delegation
+	}
+	return d.contract()
 }
 
 // tool finds the tool that a call means among those the run is bound to, and

@@ -21,7 +21,7 @@ func (d *Decision) recordToolOutcome(c *rollcallv1.RecordToolOutcome) *Refusal {
 	if refusal := checkFiles(c.GetFiles()); refusal != nil {
 		return refusal
 	}
-	d.emitFiles(m.ID, c.GetFiles())
+	d.emitFiles(d.State().host(m).ID, c.GetFiles())
 	d.emit(&rollcallv1.ToolCallFinished{
 		Run: m.Run.ID, Member: m.ID, Step: m.Run.Step, Call: c.GetCall(), Name: m.Run.Calls[0].Name,
 		Output: cleanBody(c.GetOutput()), Error: c.GetError(),

@@ -132,7 +132,7 @@ func (d *Decision) replyFinal(m *Member, reply *rollcallv1.ModelReplied) {
 	if m.IsLead() {
 		d.emit(&rollcallv1.LeadReplied{Run: m.Run.ID, Text: reply.GetText()})
 	}
-	end := ending{Reason: rollcallv1.FinishReason_FINISH_REASON_IDLE}
+	end := ending{Reason: rollcallv1.FinishReason_FINISH_REASON_IDLE, Text: reply.GetText()}
 	switch {
 	case m.Run.Delivered:
 		end.Reason = rollcallv1.FinishReason_FINISH_REASON_COMPLETED

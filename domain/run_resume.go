@@ -15,7 +15,8 @@ func (d *Decision) resumeRun(c *rollcallv1.ResumeRun) *Refusal {
 		return refusal
 	}
 	run := m.Run
-	if run.Phase == Parked || run.Phase == Reserving || run.Phase == Asking { // the pause, a budget, or an approval, holds it, not a lost node
+	switch run.Phase {
+	case Parked, Reserving, Asking, Delegating: // the pause, a budget, an approval or a subagent holds it, not a lost node
 		return nil
 	}
 	if c.GetWaited() {

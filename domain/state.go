@@ -60,6 +60,8 @@ type State struct {
 	// LastMessage and LastRun number the ids given so far.
 	LastMessage uint64 `json:",omitempty"`
 	LastRun     uint64 `json:",omitempty"`
+	// Subagents counts those started so far.
+	Subagents uint64 `json:",omitempty"`
 	// Progress counts task events, operator mail and failures. Reported is its
 	// value when the Lead last got a team report. Reports counts the reports
 	// since the operator last wrote or a member delivered.
@@ -184,9 +186,10 @@ func (s *State) ActiveTeam() *Team {
 }
 
 // Named is the member of that display name, alive or not; nil when there is none.
+// Subagents are not addressed by name.
 func (s *State) Named(name string) *Member {
 	for _, m := range s.Members {
-		if m.Name == name {
+		if m.Name == name && !m.IsSubagent() {
 			return m
 		}
 	}

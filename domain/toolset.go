@@ -16,6 +16,8 @@ const (
 	FromContract = "contract"
 	// FromNode: what the node runs beside the log, such as files.
 	FromNode = "node"
+	// FromRuntime: what every conversation has, whatever its contract.
+	FromRuntime = "runtime"
 )
 
 // AssembledTool is a tool that a member has, or might have had.
@@ -33,12 +35,12 @@ type AssembledTool struct {
 // they are shown, and what was left out of them. It is the one place that
 // decides; whoever tells of it tells what it decided.
 func (d *Decision) assemble(m *Member, definition *rollcallv1.AgentDefinition) []AssembledTool {
-	return append(d.fromContract(m), d.fromNode(definition)...)
+	return slices.Concat(d.fromContract(m), d.fromDelegation(m), d.fromNode(definition))
 }
 
 func (d *Decision) fromContract(m *Member) []AssembledTool {
 	c := d.contract()
-	if c == nil {
+	if c == nil || m.IsSubagent() {
 		return nil
 	}
 	var all []AssembledTool
@@ -67,7 +69,14 @@ func (d *Decision) fromNode(definition *rollcallv1.AgentDefinition) []AssembledT
 	for name, c := range d.b.r.Contracts {
 		for _, role := range memberRoles {
 			for _, t := range c.Tools(role) {
-				claimed[t.GetName()] = max(claimed[t.GetName()], name)
+				claimed[t.GetName()] = max(claimed[t.GetName()], "the contract "+name)
+			}
+		}
+	}
+	if d.b.r.Delegation != nil {
+		for _, role := range slices.Concat(memberRoles, []rollcallv1.MemberRole{roleSubagent}) {
+			for _, t := range d.b.r.Delegation.Tools(role) {
+				claimed[t.GetName()] = "the runtime"
 			}
 		}
 	}
@@ -77,7 +86,7 @@ func (d *Decision) fromNode(definition *rollcallv1.AgentDefinition) []AssembledT
 		tool := AssembledTool{Definition: t, Source: FromNode, From: d.b.r.Origins[t.GetName()]}
 		switch {
 		case claimed[t.GetName()] != "":
-			tool.Left, tool.Why = true, fmt.Sprintf("the contract %s has a tool of that name", claimed[t.GetName()])
+			tool.Left, tool.Why = true, fmt.Sprintf("%s has a tool of that name", claimed[t.GetName()])
 		case t.GetName() == ReadMail:
 			tool.Why = "every member has it"
 		case len(wanted) == 0:

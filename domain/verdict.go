@@ -134,7 +134,7 @@ func (s *State) Status() string {
 	}
 	sleeping := len(s.needs()) > 0 || s.stoppedByBudget()
 	for _, m := range s.Members {
-		if m.Run != nil && m.Run.Phase != Asking || s.runnable(m) {
+		if m.Run != nil && !m.Run.held() || s.runnable(m) {
 			return "working"
 		}
 		sleeping = sleeping || m.Status == waiting

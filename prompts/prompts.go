@@ -36,6 +36,8 @@ var (
 	noneLead string
 	//go:embed none_member.md
 	noneMember string
+	//go:embed subagent.md
+	subagent string
 )
 
 // texts by contract and role, without the rules that all share.
@@ -54,6 +56,10 @@ func Text(contract, role string) string {
 	}
 	return base + "\n" + own
 }
+
+// Standalone is the system prompt's part of an agent that works for one call of
+// another, whatever the contract: the same shared rules, in another mode.
+func Standalone() string { return base + "\n" + subagent }
 
 // Contracts names the contracts that have texts, sorted.
 func Contracts() []string {

@@ -132,6 +132,29 @@ var obligations = map[string][]obligation{
 	},
 }
 
+// What the text of a subagent must say besides what every text must.
+var standalone = []obligation{
+	{"no team", "There is no team around you: nobody writes to you"},
+	{"the brief is the assignment", "The brief is all you are told"},
+	{"the caller's workspace", "You work in the workspace of whoever called you"},
+	{"only complete delivers", "Nothing you say without it counts as delivered"},
+	{"completion is no pause", "Never use it to pause"},
+	{"paths must exist", "Each path must exist"},
+	{"no waiting", "You cannot ask and wait"},
+}
+
+func TestStandaloneTextSaysWhatItMust(t *testing.T) {
+	folded := strings.Join(strings.Fields(Standalone()), " ")
+	for _, o := range append(slices.Clone(everybody), standalone...) {
+		if !regexp.MustCompile(o.says).MatchString(folded) {
+			t.Errorf("the text does not say that %s: %s", o.name, o.says)
+		}
+	}
+	if strings.Contains(subagent, "team_") || strings.Contains(subagent, "send_message") || len(Standalone()) > 8<<10 {
+		t.Error("the text names tools that a subagent does not have, or is too long")
+	}
+}
+
 func each(t *testing.T, fn func(t *testing.T, contract, role, text string)) {
 	t.Helper()
 	for _, contract := range Contracts() {
@@ -213,6 +236,7 @@ func TestVersionRisesWithTheTexts(t *testing.T) {
 			fmt.Fprintf(&b, "%s/%s %x\n", contract, role, sha256.Sum256([]byte(Text(contract, role))))
 		}
 	}
+	fmt.Fprintf(&b, "subagent %x\n", sha256.Sum256([]byte(Standalone())))
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)

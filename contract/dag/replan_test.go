@@ -23,7 +23,9 @@ func add(name string, needs ...string) args {
 	return args{"op": "add", "name": name, "brief": "do the part of " + name, "depends_on": append([]string{}, needs...)}
 }
 
-func revise(name string) args { return args{"op": "revise", "name": name, "brief": "the figures changed"} }
+func revise(name string) args {
+	return args{"op": "revise", "name": name, "brief": "the figures changed"}
+}
 
 func cancel(name string) args { return args{"op": "cancel", "name": name, "reason": "not needed"} }
 

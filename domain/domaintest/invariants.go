@@ -23,6 +23,9 @@ func (l *ledger) holds(s *domain.State) error {
 	if err := l.agrees(s); err != nil {
 		return err
 	}
+	if err := delegated(s); err != nil {
+		return err
+	}
 	if err := l.pending(s); err != nil {
 		return err
 	}

@@ -78,3 +78,40 @@ func (l *ledger) pending(s *domain.State) error {
 	}
 	return nil
 }
+
+// delegated compares callers and subagents: a run waits for subagents exactly
+// when calls of it are theirs, each of those is at work for it, and nobody else is.
+func delegated(s *domain.State) error {
+	works := map[string]string{}
+	for _, m := range s.Members {
+		if m.IsSubagent() && m.Alive() {
+			works[m.ID] = m.Parent
+		}
+	}
+	for _, m := range s.Members {
+		if m.Run == nil {
+			continue
+		}
+		open := 0
+		for _, c := range m.Run.Calls {
+			if c.Subagent == "" {
+				continue
+			}
+			open++
+			if works[c.Subagent] != m.ID {
+				return fmt.Errorf("call %s of %s waits for %s, which does not work for it", c.ID, m.Run.ID, c.Subagent)
+			}
+			delete(works, c.Subagent)
+		}
+		if waits := m.Run.Phase == domain.Delegating; waits != (open > 0) {
+			return fmt.Errorf("%s is in phase %s, and %d of its calls are delegated", m.Run.ID, m.Run.Phase, open)
+		}
+		if m.Run.Phase == domain.Delegating && !m.Run.Suspended {
+			return fmt.Errorf("%s waits for subagents, and is not suspended", m.Run.ID)
+		}
+	}
+	for id, parent := range works {
+		return fmt.Errorf("%s works for %s, and no call waits for it", id, parent)
+	}
+	return nil
+}

@@ -32,8 +32,8 @@ var approvalMutants = []Mutant{
 		Name:    "approval-taken-for-lost",
 		Breaks:  "A run that waits for an approval was not lost with its node: no model is asked for it.",
 		File:    "domain/run_resume.go",
-		Old:     ` || run.Phase == Asking {`,
-		New:     ` {`,
+		Old:     `	case Parked, Reserving, Asking, Delegating:`,
+		New:     `	case Parked, Reserving, Delegating:`,
 		Package: "./domain", Test: "TestApprovalOutlivesNodes",
 	},
 }
