@@ -234,7 +234,7 @@ func rebuild(ctx context.Context, store eventstore.Store, key domain.Key) (*load
 		return m, err
 	}
 	if ok {
-		if s, err := domain.Unmarshal(snap.Data); err == nil {
+		if s, err := domain.Unmarshal(snap.Data); err == nil && s.Version == snap.Position.Version {
 			m.state, m.at, m.snapshot = s, snap.Position, snap.Position.Version
 		}
 	}
@@ -279,7 +279,7 @@ func (c *conversation) ready(a actor.Context, m *loaded) {
 		return
 	}
 	c.pump(a)
-	if c.flight == nil {
+	if c.flight == nil && c.state != nil { // it may be read once more: see doubts
 		c.afterCommit(a)
 	}
 }

@@ -189,12 +189,12 @@ func (c *course) arm() {
 const untilDry = 10 * time.Second
 
 // rests: a node that is started on what the story came to has nothing to do.
-func rests(t *testing.T, w *world) {
+func rests(t *testing.T, w *world, members int) {
 	t.Helper()
 	before, version := len(w.brain.record()), w.state().Version
 	w.warm = 0
 	n, _ := w.node()
-	if got, err := n.Roll(t.Context(), key); err != nil || len(got) != 3 {
+	if got, err := n.Roll(t.Context(), key); err != nil || len(got) != members {
 		t.Errorf("the roll: %v, %v", got, err)
 	}
 	<-time.After(time.Minute)

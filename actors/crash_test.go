@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/eventstore/faulty"
+	"github.com/rollcall-dev/rollcall/internal/model"
 )
 
 // points are the kinds of durable point, and how often the story crosses each
@@ -30,12 +32,30 @@ var points = map[faulty.Point]int{
 // aLongTime is longer than leases last and timers run.
 const aLongTime = 2 * time.Minute
 
+// A scenario is a story that crash-everywhere plays.
+type scenario struct {
+	think func(context.Context, model.Caller, request) (model.Reply, error)
+	// play drives it to its end, as course says.
+	play func(w *world, away time.Duration, faults ...faulty.Fault) *course
+	// points that it crosses at least.
+	points map[faulty.Point]int
+	// members that answer the roll at the end.
+	members int
+	// thin is how many of the points, one in so many, are also tried with nobody
+	// there for a long time; pairs is how many stories have two crashes.
+	thin, pairs int
+}
+
+var mailboxStory = scenario{think: storyBrain, play: play, points: points, members: 3, thin: 2, pairs: 24}
+
 // crash-everywhere: the story is played once for every durable point of its
-// undisturbed course and every way to crash there; at half of them, and at every
+// undisturbed course and every way to crash there; at some of them, and at every
 // rare one, once more with nobody there for a long time; and then with two
 // crashes in one story.
-func TestCrashEverywhere(t *testing.T) {
-	want, hits := undisturbed(t)
+func TestCrashEverywhere(t *testing.T) { mailboxStory.everywhere(t) }
+
+func (sc scenario) everywhere(t *testing.T) {
+	want, hits := sc.undisturbed(t)
 	if t.Failed() {
 		return
 	}
@@ -44,13 +64,13 @@ func TestCrashEverywhere(t *testing.T) {
 		counts[h.Point]++
 	}
 	t.Logf("crash-everywhere: %d durable points %v, %d ways to crash at each", len(hits), counts, len(faulty.Crashes))
-	for point, least := range points {
+	for point, least := range sc.points {
 		if n := counts[point]; n < least || least == 0 && n > 0 {
 			t.Errorf("%d points of kind %q, want at least %d", n, point, least)
 		}
 	}
 	for point := range counts {
-		if _, ok := points[point]; !ok {
+		if _, ok := sc.points[point]; !ok {
 			t.Errorf("points of kind %q are not in the table", point)
 		}
 	}
@@ -59,7 +79,7 @@ func TestCrashEverywhere(t *testing.T) {
 		t.Run(fmt.Sprint(faults, " ", away), func(t *testing.T) {
 			t.Parallel()
 			plays.Add(1)
-			synctest.Test(t, func(t *testing.T) { struck.Add(int64(crashing(t, want, away, faults...))) })
+			synctest.Test(t, func(t *testing.T) { struck.Add(int64(sc.crashing(t, want, away, faults...))) })
 		})
 	}
 	t.Run("once", func(t *testing.T) {
@@ -67,7 +87,7 @@ func TestCrashEverywhere(t *testing.T) {
 			for _, how := range faulty.Crashes {
 				crash(t, 0, faulty.Fault{Point: h.Point, N: h.N, How: how})
 			}
-			if i%2 == 0 || points[h.Point] < 3 {
+			if i%sc.thin == 0 || sc.points[h.Point] < 3 {
 				crash(t, aLongTime, faulty.Fault{Point: h.Point, N: h.N, How: faulty.Crashes[i%len(faulty.Crashes)]})
 			}
 		}
@@ -77,7 +97,7 @@ func TestCrashEverywhere(t *testing.T) {
 		t.Errorf("only %d of %d stories met their crash", struck.Load(), plays.Load())
 	}
 
-	seed, pairs := seed(t), 24
+	seed, pairs := seed(t), sc.pairs
 	if os.Getenv("ROLLCALL_SOAK") != "" {
 		pairs = 1000
 	}
@@ -100,15 +120,15 @@ func TestCrashEverywhere(t *testing.T) {
 }
 
 // undisturbed is what the story comes to, and the points it crosses.
-func undisturbed(t *testing.T) (want string, hits []faulty.Hit) {
+func (sc scenario) undisturbed(t *testing.T) (want string, hits []faulty.Hit) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, storyBrain)
-		hits = play(w, 0).store.Hits()
+		w := newWorld(t, sc.think)
+		hits = sc.play(w, 0).store.Hits()
 		want = ending(t, w.state(), w.events())
 		justified(t, w.events(), len(w.brain.record()))
 		once(t, w.events())
 		checkCalls(t, w, w.events(), 0)
-		rests(t, w)
+		rests(t, w, sc.members)
 		if testing.Verbose() {
 			t.Log(want)
 		}
@@ -118,9 +138,9 @@ func undisturbed(t *testing.T) (want string, hits []faulty.Hit) {
 
 // crashing plays the story with crashes and holds it against the undisturbed
 // one. It returns how many nodes were lost.
-func crashing(t *testing.T, want string, away time.Duration, faults ...faulty.Fault) int {
-	w := newWorld(t, storyBrain)
-	c := play(w, away, faults...)
+func (sc scenario) crashing(t *testing.T, want string, away time.Duration, faults ...faulty.Fault) int {
+	w := newWorld(t, sc.think)
+	c := sc.play(w, away, faults...)
 	events := w.events()
 	justified(t, events, len(w.brain.record()))
 	once(t, events)
@@ -131,7 +151,7 @@ func crashing(t *testing.T, want string, away time.Duration, faults ...faulty.Fa
 	if n := len(c.dead()); n != 1 {
 		t.Errorf("%d dead letters", n)
 	}
-	rests(t, w)
+	rests(t, w, sc.members)
 	return c.crashed
 }
 

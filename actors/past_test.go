@@ -87,3 +87,30 @@ func TestAGapIsLookedAtAgain(t *testing.T) {
 		w.quiet()
 	})
 }
+
+// A claim that begins with a refusal reads the log again, and keeps nothing of
+// what it put away for that: no snapshot says that the conversation is empty.
+func TestARefusalFirstKeepsTheState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(context.Context, model.Caller, request) (model.Reply, error) { return say("ok"), nil })
+		n := w.on(w.disk)
+		w.open("go")
+		w.quiet()
+		w.close(n)
+
+		w.snapshotEvery = 1 // one is overdue when the log is read
+		n = w.on(w.disk)
+		if r := (<-w.ask(post("nobody", "hello", 0))).GetRefusal(); r == nil {
+			t.Error("a message to nobody is not refused")
+		}
+		w.quiet()
+		w.close(n)
+		if s := w.state(); !s.Opened {
+			t.Fatal("the snapshot holds an empty conversation")
+		}
+		n = w.on(w.disk)
+		defer w.close(n)
+		w.do(post("lead", "hello", 0))
+		w.quiet()
+	})
+}

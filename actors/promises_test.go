@@ -26,6 +26,9 @@ func once(t *testing.T, events []*rollcallv1.Event) {
 			what = "message " + k.MessageDelivered.GetMessage()
 		case *rollcallv1.Event_TaskCreated:
 			what = "task " + k.TaskCreated.GetTask()
+		case *rollcallv1.Event_TaskReopened:
+			delete(done, "completed "+k.TaskReopened.GetTask())
+			what = fmt.Sprintf("revision %s/%d", k.TaskReopened.GetTask(), k.TaskReopened.GetRevision())
 		case *rollcallv1.Event_TaskCompleted:
 			what = "completed " + k.TaskCompleted.GetTask()
 		case *rollcallv1.Event_RunFinished:

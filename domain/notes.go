@@ -43,7 +43,7 @@ func failedNote(w *Wait, asked *Member) string {
 
 func unansweredNote(s *State, m *Member, w *Wait, asked *Member) string {
 	if asked.IsLead() {
-		return fmt.Sprintf("%s still waits for your answer to %s. Answer with send_message and reply_to %q.", m.Name, w.Message, w.Message)
+		return fmt.Sprintf("%s still waits for your answer to %s. Answer with a message that has reply_to %q.", m.Name, w.Message, w.Message)
 	}
 	text := fmt.Sprintf("%s waits for %s to answer %s. %s has read it and rests without answering.", m.Name, asked.Name, w.Message, asked.Name)
 	if len(asked.Waits) > 0 {
