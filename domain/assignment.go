@@ -60,10 +60,10 @@ func noTeam(what string) *Refusal {
 func (d *Decision) checkAssignments(members []Assignment) ([]Assignment, *Refusal) {
 	s := d.State()
 	if len(s.aliveNames())+len(members) > d.b.limits.Members {
-		return nil, tooMany("members", d.b.limits.Members)
+		return nil, tooMany("members", d.b.limits.Members, len(s.aliveNames()))
 	}
 	if len(s.Tasks)+len(members) > d.b.limits.Tasks {
-		return nil, tooMany("tasks", d.b.limits.Tasks)
+		return nil, tooMany("tasks", d.b.limits.Tasks, len(s.Tasks))
 	}
 	checked := make([]Assignment, 0, len(members))
 	for _, a := range members {

@@ -166,7 +166,7 @@ func (d *Decision) checkMembers(contract Contract, specs []*rollcallv1.MemberSpe
 		known[a.GetName()] = true
 	}
 	if len(specs) >= d.b.limits.Members {
-		return tooMany("members", d.b.limits.Members)
+		return tooMany("members", d.b.limits.Members, 1)
 	}
 	seen := map[string]bool{}
 	for _, spec := range specs {
@@ -208,8 +208,13 @@ func (s *State) agentTypes() map[string]bool {
 	return known
 }
 
-func tooMany(what string, limit int) *Refusal {
-	return Refuse("limit-reached", "no more "+what, fmt.Sprintf("a conversation has at most %d", limit), "finish or remove some first")
+// tooMany refuses more of what than a limit leaves room for beside those there are.
+func tooMany(what string, limit, have int) *Refusal {
+	left := "none is left"
+	if have < limit {
+		left = fmt.Sprintf("%d are left", limit-have)
+	}
+	return Refuse("limit-reached", "no more "+what, fmt.Sprintf("a conversation has at most %d, and %s", limit, left), "finish or remove some first")
 }
 
 func leadAgent(o *rollcallv1.OpenConversation) string { return agentType(o.GetLeadAgent()) }

@@ -38,7 +38,7 @@ func (d *Decision) CreateTask(n NewTask) (*Task, *Refusal) {
 		return nil, refusal
 	}
 	if len(s.Tasks) >= d.b.limits.Tasks {
-		return nil, tooMany("tasks", d.b.limits.Tasks)
+		return nil, tooMany("tasks", d.b.limits.Tasks, len(s.Tasks))
 	}
 	var team string
 	if t := s.ActiveTeam(); t != nil {

@@ -44,7 +44,7 @@ func (d *Decision) AddMember(name, agent, brief string) (*Member, *Refusal) {
 		return nil, unknownAgent(agent, s.agentTypes())
 	}
 	if len(s.aliveNames()) >= d.b.limits.Members {
-		return nil, tooMany("members", d.b.limits.Members)
+		return nil, tooMany("members", d.b.limits.Members, len(s.aliveNames()))
 	}
 	if refusal := CheckBrief(name, brief); refusal != nil {
 		return nil, refusal

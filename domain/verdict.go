@@ -37,7 +37,7 @@ func (s *State) Verdict() Verdict {
 	case why == "" && len(needs) == 0:
 		return verdict("done", 0, "")
 	case s.stoppedByBudget():
-		return verdict("budget", 8, "a budget is used up")
+		return verdict("budget", 8, s.budgetWhy())
 	case len(needs) > 0:
 		return verdict("waiting", 6, "the operator must act: "+needsText(needs))
 	case s.Paused:
@@ -94,6 +94,16 @@ func (s *State) stoppedByBudget() bool {
 		}
 	}
 	return false
+}
+
+// budgetWhy says which budget that is, and what is left of it.
+func (s *State) budgetWhy() string {
+	for _, m := range s.Members {
+		if m.outOfBudget() && m.LastDetail != "" {
+			return "a budget is used up: " + m.LastDetail
+		}
+	}
+	return "a budget is used up"
 }
 
 func (s *State) interruptedByHand() bool {
