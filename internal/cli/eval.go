@@ -33,7 +33,7 @@ type evalFlags struct {
 	budget        string
 	require       float64
 	patience      time.Duration
-	keep          bool
+	keep, strict  bool
 }
 
 // modelList is --model, which eval takes several times; the last one is what
@@ -61,7 +61,8 @@ log says of how the team was used and whether the runtime kept its promises. Nod
 its own, in a temporary directory; one case kills its node.
 
 It exits with 0 when all was played and the runtime was correct in every run, else with 1.
-How good the results are changes that only with --require.`,
+How good the results are changes that only with --require, how the team was used only
+with --strict.`,
 		Example: `  rollcall eval --model ` + goodModel + ` --runs 1
   rollcall eval --model gpt-4o-mini --model gpt-4o --runs 5
   rollcall eval --case missing-decision --case revision --require 0.8 --json`,
@@ -77,6 +78,7 @@ How good the results are changes that only with --require.`,
 	fl.BoolVar(&f.noBaseline, "no-baseline", false, "leave out the runs of a single agent")
 	fl.StringVar(&f.budget, "budget", "", fmt.Sprintf("limit of one conversation, such as 0.50 (money) or 200000t (tokens) (default %dt)", evalTokens))
 	fl.Float64Var(&f.require, "require", 0, "exit with 1 also when less than this share of the runs with a team succeeded, such as 0.8")
+	fl.BoolVar(&f.strict, "strict", false, "exit with 1 also when a team was misused: a count other than 0 between needless and lacking")
 	fl.DurationVar(&f.patience, "patience", 10*time.Minute, "give a run up after this time")
 	fl.BoolVar(&f.keep, "keep", false, "keep the data directories, to look into the logs")
 	return s.command(c, func(ctx context.Context, _ []string) error { return s.evaluate(ctx, f) })
@@ -108,7 +110,7 @@ func (s *session) evaluate(ctx context.Context, f evalFlags) error {
 		return err
 	}
 	s.evalEnd(report, f.require)
-	if !report.Correct || report.Rate < f.require {
+	if !report.Passed(f.require, f.strict) {
 		return exit(1)
 	}
 	return nil

@@ -80,7 +80,7 @@ var Cases = []Case{
 		},
 		Claims:   []*regexp.Regexp{regions},
 		Steps:    []Step{{Asked: true, About: re(`(?i)\bregion\b`), Say: "The region is eu-north-1."}},
-		evidence: waited,
+		evidence: asked,
 	},
 	{
 		Name:  "revision",

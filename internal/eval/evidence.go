@@ -57,7 +57,25 @@ func handedOver(b *book) (lacks []string) {
 	return lacks
 }
 
-// waited: a member asked and slept, its task open, and the answer closed the wait.
+// asked: somebody asked and was answered, a member by a wait or the Lead in its
+// own words.
+func asked(b *book) []string {
+	if len(b.waits) > 0 {
+		return waited(b)
+	}
+	said := 0
+	for _, m := range b.mail {
+		if m.kind == rollcallv1.MailKind_MAIL_KIND_USER_MESSAGE {
+			said++
+		}
+	}
+	if said < 2 { // the objective is the first
+		return []string{"nobody asked for the decision"}
+	}
+	return nil
+}
+
+// waited: a member asked and slept, and the answer closed the wait.
 func waited(b *book) (lacks []string) {
 	if len(b.waits) == 0 {
 		return []string{"nobody waited for the decision"}

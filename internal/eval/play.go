@@ -210,7 +210,7 @@ func (p *player) judge(failed error) (Play, *book) {
 	slices.Sort(out.Files)
 	out.Quality = p.c.judge(p.given, p.result).with(p.made)
 	out.Conduct, out.Notes = p.c.conduct(b, p.alone)
-	out.Broken = broken(b, p.stops)
+	out.Broken, out.Restarts = broken(b, p.stops), len(p.stops)
 	if p.state != nil {
 		u := p.state.Used
 		out.Usage = Usage{

@@ -23,6 +23,8 @@ type Report struct {
 	Plays []Play `json:"plays"`
 	// Correct: every run was played, and the runtime was correct in it.
 	Correct bool `json:"correct"`
+	// Clean: in no run was the team misused; every count of conduct is 0.
+	Clean bool `json:"clean"`
 	// Rate of success over all runs with a team.
 	Rate float64 `json:"rate"`
 }
@@ -119,6 +121,8 @@ type Play struct {
 	Conduct Conduct  `json:"conduct"`
 	// Notes say what was counted, one by one.
 	Notes []string `json:"notes,omitempty"`
+	// Restarts are how often its node was killed.
+	Restarts int `json:"restarts,omitempty"`
 	// Broken promises of the runtime, the end of the conversation among them.
 	Broken []string `json:"broken,omitempty"`
 	Usage  Usage    `json:"usage"`
@@ -136,7 +140,7 @@ func (p Play) correct() bool { return p.Error == "" && len(p.Broken) == 0 }
 
 // sum makes the rows and the verdict of what was played.
 func (r *Report) sum() {
-	r.Results, r.Correct = []Row{}, len(r.Plays) > 0
+	r.Results, r.Correct, r.Clean = []Row{}, len(r.Plays) > 0, true
 	teams, right := 0, 0
 	for _, p := range r.Plays {
 		i := slices.IndexFunc(r.Results, func(w Row) bool { return w.Model == p.Model && w.Case == p.Case && w.Arm == p.Arm })
@@ -157,6 +161,7 @@ func (r *Report) sum() {
 			w.Correct++
 		}
 		r.Correct = r.Correct && p.correct()
+		r.Clean = r.Clean && p.Conduct.clean()
 		if p.Arm == Team {
 			teams++
 			if p.Quality.Success {
@@ -168,4 +173,11 @@ func (r *Report) sum() {
 	if teams > 0 {
 		r.Rate = float64(right) / float64(teams)
 	}
+}
+
+// Passed reports whether all was played and the runtime was correct, and besides
+// the share of runs with a team that succeeded is large enough and, if strict,
+// no team was misused.
+func (r Report) Passed(rate float64, strict bool) bool {
+	return r.Correct && r.Rate >= rate && (r.Clean || !strict)
 }
