@@ -161,6 +161,8 @@ type AnswerBody struct {
 	Version uint64 `json:"version"`
 	// Subject is the message, task or member that the command made.
 	Subject string `json:"subject,omitempty"`
+	// To is whom a message went to, by display name, where the command line says.
+	To string `json:"to,omitempty"`
 	// Accepted: stored and not yet decided.
 	Accepted bool `json:"accepted,omitempty"`
 	// Command is the id to send again to learn the outcome.

@@ -47,19 +47,23 @@ prints the Lead's answer on stdout. When no node runs here, one is started in th
 background, so that Ctrl-C or a lost terminal never stops a team: the run goes on,
 and rollcall watch comes back to it. OBJECTIVE "-" is read from stdin.
 
+--agent TYPE asks one expert: a conversation without a team, where that agent type
+answers. So does an OBJECTIVE that begins with @TYPE, with --contract none.
+
 It ends when nothing is due: with 0 when the work is done, 6 when the operator must
 act, 7 when the team ended in failure, 8 when a budget is used up.`,
 		Example: `  rollcall run "summarise ./notes for a newcomer" --input ./notes --output ./out
   rollcall run "review this design" --input design.md --agents team.yaml --budget 2.50
   rollcall run "watch the river with two people" --contract mailbox
   rollcall run "what is in these files?" --contract none --input ./data --json
+  rollcall run "is this claim proved?" --agents team.yaml --agent checker
   git diff | rollcall run - --name review --detach`,
 		GroupID: groupBegin, Args: args(1, 1),
 	}
 	addNodeSettings(c)
 	c.Flags().StringVar(&f.contract, "contract", "", "how the team works together: "+alternatives(prompts.Contracts())+" (default: the agents file's, else "+defaultContract+")")
 	_ = c.RegisterFlagCompletionFunc("contract", cobra.FixedCompletions(prompts.Contracts(), cobra.ShellCompDirectiveNoFileComp)) // fails only without the flag
-	c.Flags().StringVar(&f.agent, "agent", "", "agent type of the Lead (default: the agents file's, else general)")
+	c.Flags().StringVar(&f.agent, "agent", "", "one agent type answers, alone; with --contract it leads the team (default: the agents file's lead, else general)")
 	c.Flags().StringVar(&f.agents, "agents", "", "YAML file of agent types and members")
 	c.Flags().StringVar(&f.name, "name", "", "name of the conversation")
 	c.Flags().StringArrayVar(&f.input, "input", nil, "file or directory for the Lead's workspace; may be repeated")
@@ -151,39 +155,19 @@ func (s *session) opening(objective string, f runFlags) (*rollcallv1.OpenConvers
 	o := &rollcallv1.OpenConversation{
 		Conversation: api.NewID(), Name: f.name, Contract: f.contract, Objective: &rollcallv1.Body{Text: objective},
 	}
-	team.Apply(o)
+	if err := s.compose(o, team, f); err != nil {
+		return nil, err
+	}
 	if err := config.MergeApprovals(o, f.approve, f.approvalTimeout, f.approveByDefault); err != nil {
 		return nil, err
 	}
-	if o.GetContract() == "" {
-		o.Contract = defaultContract
-	}
 	if known := prompts.Contracts(); !slices.Contains(known, o.GetContract()) {
 		return nil, domain.Refuse("contract-unknown", "the conversation is not opened", fmt.Sprintf("there is no contract %q", printable(o.GetContract())), "choose one of: "+strings.Join(known, ", "))
-	}
-	if err := s.chooseLead(o, f.agent); err != nil {
-		return nil, err
 	}
 	s.chooseModel(o)
 	var err error
 	o.Budget, err = s.budget(f.budget, o)
 	return o, err
-}
-
-func (s *session) chooseLead(o *rollcallv1.OpenConversation, agent string) error {
-	if agent == "" {
-		return nil
-	}
-	var known []string
-	for _, a := range o.GetAgents() {
-		known = append(known, a.GetName())
-	}
-	if !slices.Contains(known, agent) {
-		return domain.Refuse("agent-type-unknown", fmt.Sprintf("there is no agent type %q", printable(agent)),
-			"known are "+strings.Join(known, ", "), "define it in a file and name that with --agents")
-	}
-	o.LeadAgent = agent
-	return nil
 }
 
 // chooseModel gives --model to the agents that name none. A node that runs

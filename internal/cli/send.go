@@ -20,7 +20,10 @@ func (s *session) send() *cobra.Command {
 		Use:   `send CONV[/MEMBER] "TEXT" [flags]`,
 		Short: "Write to the Lead or to a member",
 		Long: `Send delivers your words. The Lead is interrupted by them, any other member reads them
-at its next step; --steer and --queue choose otherwise. TEXT "-" is read from stdin.`,
+at its next step; --steer and --queue choose otherwise. TEXT "-" is read from stdin.
+
+Words to the Lead that begin with @ and the exact name of a member, such as
+"@Backend: use blue", are that member's mail. Send says to whom they went.`,
 		Example: `  rollcall send harbor "use the blue palette"
   rollcall send harbor/Backend "the field is called display_name"
   rollcall send harbor "and then write a summary" --queue --wait`,
@@ -63,7 +66,11 @@ at its next step; --steer and --queue choose otherwise. TEXT "-" is read from st
 			return err
 		}
 		if !wait {
-			return s.answer(a, "delivered")
+			what := "delivered"
+			if a.To = recipient(ctx, client, a); a.To != "" {
+				what += " to " + oneLine(a.To, 80)
+			}
+			return s.answer(a, what)
 		}
 		return s.watchFrom(ctx, client, a.Conversation, max(a.Version, 1)-1, nil)
 	})
@@ -82,4 +89,22 @@ func (s *session) text(given string) (string, error) {
 		return "", domain.Refuse("text-empty", "the text is empty", "", "say something")
 	}
 	return given, api.CheckText("the text", given, api.MaxText)
+}
+
+// recipient is the display name of whom a message went to: the words decide,
+// and not only the one they were sent to. Empty: it cannot be said now.
+func recipient(ctx context.Context, c *api.Client, a api.AnswerBody) string {
+	if a.Accepted || a.Subject == "" {
+		return ""
+	}
+	mail, err := c.Mail(ctx, api.MailRequest{ReadRequest: api.ReadRequest{Conversation: a.Conversation, AtLeast: a.Version}})
+	if err != nil {
+		return ""
+	}
+	for _, m := range mail.Messages {
+		if m.ID == a.Subject {
+			return m.To
+		}
+	}
+	return ""
 }
