@@ -71,7 +71,7 @@ func (c *cluster) up(name string, faults ...faulty.Fault) *peer {
 	p := &peer{c: c, name: name, link: &link{Store: disk}}
 	p.store = faulty.New(p.link, faults...)
 	tools := append(files.New(p.store), c.extra...)
-	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: "test"}
+	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: "test", Limits: domain.Limits{IdenticalCalls: domain.Off}}
 	for _, t := range tools {
 		rules.Tools = append(rules.Tools, t.Definition())
 	}

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -75,7 +76,7 @@ func refusedFor(e *rollcallv1.ToolCallFinished, code string) bool {
 // callMark is equal for calls of one tool with the same arguments, however they
 // are written.
 func callMark(call Call) string {
-	arguments := call.Arguments
+	arguments := cmp.Or(strings.TrimSpace(call.Arguments), "{}")
 	dec := json.NewDecoder(strings.NewReader(arguments))
 	dec.UseNumber()
 	var value any

@@ -50,9 +50,9 @@ func (d *Decision) perform(m *Member, call Call) (later bool) {
 	if refusal == nil && tool.GetOnce() && slices.Contains(m.Run.Once, call.Name) {
 		refusal = Refuse("once-a-run", call.Name+" was not run", "it can be called once a turn, and you did", "work with what it said: mail tells you what changes")
 	}
-	var stop bool
-	if refusal == nil {
-		refusal, stop = d.repeated(m, call)
+	again, stop := d.repeated(m, call)
+	if again != nil {
+		refusal = again
 	}
 	if refusal == nil && tool.GetNeedsApproval() && !call.Approved {
 		d.ask(m, call)
