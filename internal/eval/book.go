@@ -39,7 +39,7 @@ type member struct {
 }
 
 type task struct {
-	id, text, owner, by string
+	id, text, owner, by string // owner is a display name, by a member's id
 	needs               []string
 	made                int
 	done                []int
@@ -81,6 +81,9 @@ type mail struct {
 	kind     rollcallv1.MailKind
 	from, to string
 	text     string
+	topic    string
+	// quiet: it wakes nobody, because members had only woken each other.
+	quiet bool
 }
 
 // activity is anything that a member's run does by itself.
@@ -126,7 +129,7 @@ func (b *book) team(e *rollcallv1.Event) {
 		b.members = append(b.members, &member{id: s.GetSubagent(), name: s.GetName()})
 	case e.GetMessageDelivered() != nil:
 		m := e.GetMessageDelivered()
-		b.mail = append(b.mail, mail{at: b.events, kind: m.GetKind(), from: m.GetFrom(), to: m.GetTo(), text: m.GetBody().GetText()})
+		b.mail = append(b.mail, mail{at: b.events, kind: m.GetKind(), from: m.GetFrom(), to: m.GetTo(), text: m.GetBody().GetText(), topic: m.GetTopic(), quiet: m.GetQuiet()})
 	case e.GetLeadReplied() != nil:
 		b.replies = append(b.replies, e.GetLeadReplied().GetText())
 	case e.GetWaitStarted() != nil:

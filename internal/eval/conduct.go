@@ -21,10 +21,12 @@ type Conduct struct {
 	// Invalid counts tool calls that were refused or failed, but for inputs that
 	// are not there on purpose.
 	Invalid int `json:"invalid_calls"`
-	// Loops counts polls of the team's status beyond one a turn, and waits that
-	// were begun again without a reply between.
+	// Loops counts polls of the team's status beyond one a turn, waits that were
+	// begun again without a reply between, rings of waits, and mail with which
+	// members only wake each other.
 	Loops int `json:"waiting_loops"`
-	// Guards counts what a guard stopped: runs at a limit, calls refused by one.
+	// Guards counts what a guard stopped: runs at a limit, calls refused by one,
+	// waits for an answer that cannot come.
 	Guards int `json:"guard_hits"`
 	// Undelivered counts runs that ended on work that they neither delivered nor
 	// wait with.
@@ -57,8 +59,8 @@ func (c *Conduct) add(o Conduct) {
 // guards are the codes with which the runtime stops a run, or refuses a call
 // that is right in itself.
 var guards = []string{
-	"limit-reached", "step-limit", "run-limit", "budget-used-up", "run-budget-used-up", "member-budget-used-up", "team-budget-used-up",
-	"repeated-call", "wait-ring", "wait-refused", "too-many-resumes", "loop-damped",
+	"limit-reached", "depth-limit", "step-limit", "run-limit", "repeated-call",
+	"budget-used-up", "run-budget-used-up", "member-budget-used-up", "team-budget-used-up",
 }
 
 // polls is the code of a tool that was called again in one turn.
@@ -91,6 +93,17 @@ func (c Case) conduct(b *book, alone bool) (Conduct, []string) {
 			note(&n.Guards, 1, "guard: %s of %s was refused: %s", x.name, b.name(x.member), x.code)
 		case !c.removed(x):
 			note(&n.Invalid, 1, "invalid: %s of %s: %s", x.name, b.name(x.member), firstLine(x.output))
+		}
+	}
+	for _, m := range b.mail {
+		switch {
+		case m.quiet:
+			note(&n.Loops, 1, "loop: %s and others only woke each other", b.name(m.from))
+		case m.kind != rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT:
+		case m.topic == "deadlock":
+			note(&n.Loops, 1, "loop: %s waits in a ring", b.name(m.to))
+		case m.topic == "nobody-left" || m.topic == "unanswered":
+			note(&n.Guards, 1, "guard: %s was told that it waits in vain: %s", b.name(m.to), m.topic)
 		}
 	}
 	for _, who := range b.rewaits() {

@@ -77,34 +77,34 @@ func TestPromises(t *testing.T) {
 		want     string
 	}{
 		"a sound handoff": {log: log(
-			joins("m1", "A", "t1"), joins("m2", "B", "t2"), makes("t1", "m1"), makes("t2", "m2", "t1"),
+			joins("m1", "A", "t1"), joins("m2", "B", "t2"), makes("t1", "A"), makes("t2", "B", "t1"),
 			begins("r1", "m1"), completes("t1", "m1"), ends("r1", done), begins("r2", "m2"), completes("t2", "m2"), ends("r2", done),
 		)},
 		"begun before the delivery": {want: "B began before t1 was delivered", log: log(
-			joins("m1", "A", "t1"), joins("m2", "B", "t2"), makes("t1", "m1"), makes("t2", "m2", "t1"),
+			joins("m1", "A", "t1"), joins("m2", "B", "t2"), makes("t1", "A"), makes("t2", "B", "t1"),
 			begins("r1", "m1"), begins("r2", "m2"), completes("t1", "m1"), ends("r1", done), ends("r2", done),
 		)},
 		"begun without a delivery": {want: "B began before t1 was delivered", log: log(
-			joins("m2", "B", "t2"), makes("t2", "m2", "t1"), begins("r2", "m2"),
+			joins("m2", "B", "t2"), makes("t2", "B", "t1"), begins("r2", "m2"),
 		)},
 		"two runs at once": {want: "A had two runs at once, r1 and r2", log: log(
-			joins("m1", "A", "t1"), makes("t1", "m1"), begins("r1", "m1"), begins("r2", "m1"),
+			joins("m1", "A", "t1"), makes("t1", "A"), begins("r1", "m1"), begins("r2", "m1"),
 		)},
 		"a task closed by a wait": {want: "A waits for a reply, and its task t1 is closed", log: log(
-			joins("m1", "A", "t1"), makes("t1", "m1"), begins("r1", "m1"), waits("m1", "msg1"), completes("t1", "m1"), ends("r1", waiting),
+			joins("m1", "A", "t1"), makes("t1", "A"), begins("r1", "m1"), waits("m1", "msg1"), completes("t1", "m1"), ends("r1", waiting),
 		)},
 		"opened again by itself": {want: "t1 was opened again by itself", log: log(
-			joins("m1", "A", "t1"), makes("t1", "m1"), begins("r1", "m1"), completes("t1", "m1"), ends("r1", done), reopens("t1", "framework"),
+			joins("m1", "A", "t1"), makes("t1", "A"), begins("r1", "m1"), completes("t1", "m1"), ends("r1", done), reopens("t1", "framework"),
 		)},
 		"revised by the Lead": {log: log(
-			joins("m1", "A", "t1"), makes("t1", "m1"), begins("r1", "m1"), completes("t1", "m1"), ends("r1", done), reopens("t1", "lead"),
+			joins("m1", "A", "t1"), makes("t1", "A"), begins("r1", "m1"), completes("t1", "m1"), ends("r1", done), reopens("t1", "lead"),
 		)},
 		"asleep after the restart": {restarts: []restart{{5}}, log: log(
-			joins("m1", "A", "t1"), makes("t1", "m1"), begins("r1", "m1"), waits("m1", "msg1"), ends("r1", waiting),
+			joins("m1", "A", "t1"), makes("t1", "A"), begins("r1", "m1"), waits("m1", "msg1"), ends("r1", waiting),
 			says("Thursday"), waitEnds("msg1", "replied"), begins("r2", "m1"), completes("t1", "m1"), ends("r2", done),
 		)},
 		"awake before there was mail": {want: "A began a run after the restart, before there was mail", restarts: []restart{{5}}, log: log(
-			joins("m1", "A", "t1"), makes("t1", "m1"), begins("r1", "m1"), waits("m1", "msg1"), ends("r1", waiting),
+			joins("m1", "A", "t1"), makes("t1", "A"), begins("r1", "m1"), waits("m1", "msg1"), ends("r1", waiting),
 			begins("r2", "m1"), ends("r2", waiting), says("Thursday"),
 		)},
 	} {
@@ -126,6 +126,21 @@ func TestWaitingLoops(t *testing.T) {
 	}
 	answered := read(log(joins("m1", "A", "t1"), waits("m1", "msg1"), waitEnds("msg1", "replied"), waits("m1", "msg2")))
 	if n, notes := (Case{Members: 1}).conduct(answered, false); n.Loops != 0 {
+		t.Errorf("%+v: %q", n, notes)
+	}
+}
+
+// What the guards tell by mail is counted by what it says.
+func TestAlerts(t *testing.T) {
+	alert := func(topic string, quiet bool) *rollcallv1.Event {
+		kind := rollcallv1.MailKind_MAIL_KIND_FRAMEWORK_ALERT
+		if quiet {
+			kind = rollcallv1.MailKind_MAIL_KIND_TEXT
+		}
+		return &rollcallv1.Event{Kind: &rollcallv1.Event_MessageDelivered{MessageDelivered: &rollcallv1.MessageDelivered{Kind: kind, To: "m1", Topic: topic, Quiet: quiet}}}
+	}
+	n, notes := Case{Members: 1}.conduct(read(log(joins("m1", "A", "t1"), alert("deadlock", false), alert("nobody-left", false), alert("", true), alert("other", false))), false)
+	if n.Loops != 2 || n.Guards != 1 || len(notes) != 3 {
 		t.Errorf("%+v: %q", n, notes)
 	}
 }

@@ -59,7 +59,7 @@ func (b *book) lostByWait() (all []string) {
 		}
 		for _, t := range b.tasks {
 			ends := func(at int) bool { return at >= r.from && at <= r.to }
-			if t.owner == r.member && (slices.ContainsFunc(t.done, ends) || slices.ContainsFunc(t.ended, ends)) {
+			if t.owner == b.name(r.member) && (slices.ContainsFunc(t.done, ends) || slices.ContainsFunc(t.ended, ends)) {
 				all = append(all, fmt.Sprintf("%s waits for a reply, and its task %s is closed", b.name(r.member), t.id))
 			}
 		}
