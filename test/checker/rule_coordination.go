@@ -33,7 +33,7 @@ func coordinations(b *book, say say) watcher {
 				did = nil
 				return
 			}
-			if b.performing != nil {
+			if b.performing != nil && f.GetBudgetSettled() == nil { // that is of the reply
 				did = append(did, f)
 			}
 			if b.assigned(f, &taken) {
