@@ -124,12 +124,12 @@ func ringTold(ring []*Member) bool {
 	})
 }
 
-// RingNote says that the question which the caller has just asked a member, and
-// will sleep on, closes a ring that nobody in it can break; empty when it does
+// RingNote says that the question which the caller has just asked whoever is
+// named, and will sleep on, closes a ring that nobody in it can break; empty when it does
 // not.
 func (d *Decision) RingNote(to string) string {
 	s, from := d.State(), d.Caller()
-	asked := s.Member(to)
+	asked := s.Recipient(to)
 	if from == nil || from.Run == nil || asked == nil || asked == from {
 		return ""
 	}

@@ -28,12 +28,12 @@ func sendMessage(d *domain.Decision, a sendArgs) (any, *domain.Refusal) {
 				out.Note = to.Name + " still waits for your answer to " + w.Message + ": only a message with that reply_to ends its wait"
 			}
 		}
-		if ring := d.RingNote(to.ID); a.WaitForReply && ring != "" {
-			out.Note = ring
-		}
 	}
 	if a.WaitForReply {
 		out.Note = "your turn ends after this step; the reply wakes you"
+		if ring := d.RingNote(a.To); ring != "" {
+			out.Note += "; but " + ring
+		}
 	}
 	return out, nil
 }

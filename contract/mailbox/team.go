@@ -87,7 +87,7 @@ func sendMessage(d *domain.Decision, a sendArgs) (any, *domain.Refusal) {
 				out.Note = to.Name + " still waits for your answer to " + w.Message + ": only a message with that reply_to ends its wait"
 			}
 		}
-		if ring := d.RingNote(to.ID); a.WaitForReply && ring != "" {
+		if ring := d.RingNote(a.To); a.WaitForReply && ring != "" {
 			out.Note = ring
 		}
 	}

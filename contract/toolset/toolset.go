@@ -93,11 +93,13 @@ func (s Set) Call(d *domain.Decision, call domain.Call) (string, *domain.Refusal
 	if refusal != nil {
 		return "", refusal
 	}
-	text, err := json.Marshal(out)
-	if err != nil { // outputs are plain structs of ours
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // a model reads it, no browser
+	if err := enc.Encode(out); err != nil { // outputs are plain structs of ours
 		panic(fmt.Sprintf("toolset: output of %s: %v", call.Name, err))
 	}
-	return string(text), nil
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
 func (s Set) names(m *domain.Member) string {
