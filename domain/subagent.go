@@ -74,7 +74,7 @@ func (d *Decision) fromDelegation(m *Member) []AssembledTool {
 	}
 	var all []AssembledTool
 	for _, t := range d.b.r.Delegation.Tools(m.Role) {
-		tool := AssembledTool{Definition: t, Source: FromRuntime, From: "subagents", Why: "every " + Word(m.Role) + " has it"}
+		tool := AssembledTool{Definition: t, Source: FromRuntime, From: subagents, Why: "every " + Word(m.Role) + " has it"}
 		if why := d.delegates(m); t.GetName() == TaskTool && why != "" {
 			tool.Left, tool.Why = true, why
 		}

@@ -20,11 +20,14 @@ const (
 	FromRuntime = "runtime"
 )
 
+// subagents is the part of the runtime that has the tools of delegation.
+const subagents = "subagents"
+
 // AssembledTool is a tool that a member has, or might have had.
 type AssembledTool struct {
 	Definition *rollcallv1.ToolDefinition
-	// Source is FromContract or FromNode; From names which contract, or which
-	// part of the node.
+	// Source is FromContract, FromRuntime or FromNode; From names which contract,
+	// or which part of the runtime or the node.
 	Source, From string
 	// Left is true when the member does not have it. Why says what decided.
 	Left bool
@@ -129,7 +132,7 @@ func (s *State) Toolset(r *Rules, m *Member) []AssembledTool {
 	if !m.Alive() {
 		return nil
 	}
-	d := &Decision{b: &Batch{s: s, r: r}}
+	d := &Decision{b: &Batch{s: s, r: r, limits: r.Limits.withDefaults()}}
 	bound := d.boundAgent(m)
 	all := d.assemble(m, bound.GetDefinition())
 	for i, t := range all {
@@ -148,17 +151,26 @@ func (s *State) Toolset(r *Rules, m *Member) []AssembledTool {
 	return all
 }
 
-// Pinned is the tools that a binding holds, with where they come from. What the
-// rules of the node say now changes none of them.
-func (s *State) Pinned(r *Rules, hash string) []AssembledTool {
+// Pinned is the tools of one of the member's bindings, with where they come from.
+// What the rules of the node say now changes none of them.
+func (s *State) Pinned(r *Rules, m *Member, hash string) []AssembledTool {
 	b := s.Bindings[hash]
 	if b == nil {
 		return nil
 	}
+	runtime := map[string]bool{}
+	if r.Delegation != nil {
+		for _, t := range r.Delegation.Tools(m.Role) {
+			runtime[t.GetName()] = true
+		}
+	}
 	all := make([]AssembledTool, 0, len(b.Tools))
 	for _, t := range b.Tools {
 		tool := AssembledTool{Definition: proto.CloneOf(t), Source: FromNode, From: r.Origins[t.GetName()], Why: "the run was pinned to it at its start"}
-		if t.GetCoordination() {
+		switch {
+		case t.GetCoordination() && runtime[t.GetName()]:
+			tool.Source, tool.From = FromRuntime, subagents
+		case t.GetCoordination():
 			tool.Source, tool.From = FromContract, s.Contract
 		}
 		all = append(all, tool)

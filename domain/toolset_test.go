@@ -119,12 +119,12 @@ func TestAnOpenRunKeepsItsTools(t *testing.T) {
 	k.Do(k.Reply("lead", "", domaintest.Call("task_list", args{})))
 	mustEqual(t, "the open run", k.Member("lead").Run.Agent, pinned)
 	mustEqual(t, "its model", k.State.Bindings[pinned].Model, "test-model")
-	mustEqual(t, "its tools", names(k.State.Pinned(after, pinned)), "deploy: file_write:files")
+	mustEqual(t, "its tools", names(k.State.Pinned(after, k.Member("lead"), pinned)), "deploy: file_write:files")
 	mustEqual(t, "the next tools", names(k.State.Toolset(after, k.Member("lead"))), "file_write:files search:")
 	k.Ends("lead", "done")
 	k.Do(domaintest.Say("", "again"))
 	next := k.Member("lead").Run.Agent
-	mustEqual(t, "tools of the next run", names(k.State.Pinned(after, next)), "file_write:files search:")
+	mustEqual(t, "tools of the next run", names(k.State.Pinned(after, k.Member("lead"), next)), "file_write:files search:")
 	mustEqual(t, "model of the next run", k.State.Bindings[next].Model, "other-model")
 }
 
@@ -138,7 +138,7 @@ func TestToolsetOfWhoIsGone(t *testing.T) {
 	if got := k.State.Toolset(r, k.Member("m1")); got != nil {
 		t.Errorf("who was shut down will have %v", got)
 	}
-	if got := k.State.Pinned(r, "unknown"); got != nil {
+	if got := k.State.Pinned(r, k.Member("m1"), "unknown"); got != nil {
 		t.Errorf("an unknown binding holds %v", got)
 	}
 }
@@ -151,4 +151,29 @@ func TestToolsetNamesToolsThatAreGone(t *testing.T) {
 	}}})
 	r.Tools = external("file_write")
 	mustEqual(t, "deploy", toolset(k, r, "lead")["deploy"], "left out node: agent type ops names it, and this node does not have it")
+}
+
+// A subagent is an expert alone: what it has is the runtime's and the node's,
+// nothing of the contract beside which it works.
+func TestToolsetOfASubagent(t *testing.T) {
+	t.Run("dag-expert-no-team-tools", func(t *testing.T) {
+		k := caller(t, "dag")
+		r := delegating()
+		k.Do(k.Reply("lead", "", piece("count")))
+		mustEqual(t, "task of the Lead", toolset(k, r, "lead")["task"], "runtime subagents: every lead has it")
+		mustEqual(t, "complete of the subagent", toolset(k, r, "m1")["complete"], "runtime subagents: every subagent has it")
+		for _, id := range []string{"lead", "m1"} {
+			m := k.Member(id)
+			pinned := k.State.Pinned(r, m, m.Run.Agent)
+			for _, tool := range pinned {
+				fromContract := strings.HasPrefix(tool.Definition.GetName(), "team_")
+				if fromContract != (tool.Source == domain.FromContract) || fromContract && id == "m1" {
+					t.Errorf("the run of %s has %s from %s %s", id, tool.Definition.GetName(), tool.Source, tool.From)
+				}
+			}
+			if len(pinned) < 3 {
+				t.Errorf("%s has %v", id, pinned)
+			}
+		}
+	})
 }

@@ -23,6 +23,9 @@ type Detail struct {
 	// Approvals that are pending, and the newest of those that ended, in the
 	// order they were asked for.
 	Approvals []Approval `json:"approvals"`
+	// Guards counts what the guards refused, ended, held back or told of, by
+	// guard; absent: nothing.
+	Guards map[string]uint64 `json:"guards,omitempty"`
 	// Hash of the commit, and of the state it leads to.
 	Hash      string `json:"hash"`
 	StateHash string `json:"state_hash"`
@@ -68,7 +71,7 @@ type Team struct {
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Source is contract or node.
+	// Source is contract, runtime (what every conversation has) or node.
 	Source     string `json:"source"`
 	Idempotent bool   `json:"idempotent"`
 	// NeedsApproval: each call waits for the operator.

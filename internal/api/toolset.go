@@ -25,7 +25,8 @@ type Toolset struct {
 // AssembledTool is a tool with where it comes from.
 type AssembledTool struct {
 	Tool
-	// From is the contract's name, or the part of the node that has the tool.
+	// From is the contract's name, or the part of the runtime or the node that has
+	// the tool.
 	From string `json:"from,omitempty"`
 	// Once: at most one successful call a run.
 	Once bool `json:"once"`
@@ -53,7 +54,7 @@ func (s *Server) toolsetOf(f *fold, ref string, past bool) (*Toolset, error) {
 	}
 	if m.Run != nil {
 		out.Run = m.Run.ID
-		for _, t := range f.state.Pinned(s.cfg.Rules, m.Run.Agent) {
+		for _, t := range f.state.Pinned(s.cfg.Rules, m, m.Run.Agent) {
 			out.Pinned = append(out.Pinned, assembledTool(t))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/api"
 )
 
@@ -47,7 +48,7 @@ func toolTable(w io.Writer, tools []api.AssembledTool) {
 		for _, is := range []struct {
 			so   bool
 			word string
-		}{{t.NeedsApproval, "need approval"}, {t.Once, "once a run"}, {!t.Idempotent && t.Source != "contract", "not repeatable"}} {
+		}{{t.NeedsApproval, "need approval"}, {t.Once, "once a run"}, {!t.Idempotent && t.Source == domain.FromNode, "not repeatable"}} {
 			if is.so {
 				calls = append(calls, is.word)
 			}
