@@ -37,7 +37,7 @@ func of(t *testing.T, r eval.Report, name, arm string) eval.Play {
 
 // A script that plays all cases as they are meant passes every measure, on real
 // nodes, one of which is killed.
-func TestGoodModel(t *testing.T) {
+func TestEvalGoodModel(t *testing.T) {
 	t.Parallel()
 	r := played(t, 0, "--model", "scripted:good", "--runs", "1", "--require", "1", "--strict")
 	if len(r.Plays) != 13 || !r.Correct || !r.Clean || r.Rate != 1 {
@@ -66,7 +66,7 @@ func TestGoodModel(t *testing.T) {
 
 // A script that does what the cases are there to catch is caught, case by case
 // and measure by measure.
-func TestBadModel(t *testing.T) {
+func TestEvalBadModel(t *testing.T) {
 	t.Parallel()
 	script, err := filepath.Abs("testdata/bad.yaml")
 	if err != nil {

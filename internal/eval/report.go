@@ -23,7 +23,7 @@ type Report struct {
 	Plays []Play `json:"plays"`
 	// Correct: every run was played, and the runtime was correct in it.
 	Correct bool `json:"correct"`
-	// Clean: in no run was the team misused; every count of conduct is 0.
+	// Clean: in no run with a team was it misused; every count of conduct is 0.
 	Clean bool `json:"clean"`
 	// Rate of success over all runs with a team.
 	Rate float64 `json:"rate"`
@@ -161,8 +161,8 @@ func (r *Report) sum() {
 			w.Correct++
 		}
 		r.Correct = r.Correct && p.correct()
-		r.Clean = r.Clean && p.Conduct.clean()
 		if p.Arm == Team {
+			r.Clean = r.Clean && p.Conduct.clean()
 			teams++
 			if p.Quality.Success {
 				right++
