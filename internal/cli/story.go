@@ -171,7 +171,7 @@ func (t *teller) mail(e *rollcallv1.Event) (sentence, bool) {
 	case *rollcallv1.Event_MessagesConsumed:
 		return t.quietly(k.MessagesConsumed.GetMember(), "read %s", messages(k.MessagesConsumed.GetMessages()))
 	case *rollcallv1.Event_MessagesReturned:
-		return t.quietly(k.MessagesReturned.GetMember(), "has %s unread again: no model answered", messages(k.MessagesReturned.GetMessages()))
+		return t.quietly(k.MessagesReturned.GetMember(), "has %s unread again: the turn ended before a model answered", messages(k.MessagesReturned.GetMessages()))
 	}
 	return sentence{}, false
 }
