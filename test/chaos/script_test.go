@@ -10,6 +10,7 @@ func script(words ...string) string {
 	for _, word := range words {
 		b.WriteString(strings.ReplaceAll(slowRules, "WORD", word))
 	}
+	b.WriteString(dragonRules)
 	b.WriteString(workRules)
 	return b.String()
 }

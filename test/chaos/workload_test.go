@@ -26,7 +26,9 @@ type workload struct {
 	mu    sync.Mutex
 	told  []said
 	kites []string
-	notes []string
+	// dragons are teams with assignments.
+	dragons []string
+	notes   []string
 }
 
 func (l *workload) tell(s said) {
@@ -56,19 +58,23 @@ func (w *world) begin(stop context.Context, seed uint64, flyers, noters int) *wo
 	return l
 }
 
-// fly opens conversations with a team, one after the other, and says a word to
-// each while it works.
+// fly opens conversations with a team, one after the other, on the contracts
+// mailbox and dag in turn, and says a word to each while it works.
 func (l *workload) fly(stop context.Context, c *api.Client, name string, rng *rand.Rand) {
 	for n := 1; stop.Err() == nil; n++ {
 		id := api.NewID()
-		err := l.w.open(l.w.ctx(), c, id, fmt.Sprintf("kite %s-%d", name, n), "Fly a kite.")
+		contract, objective, into := "mailbox", "Fly a kite.", &l.kites
+		if n%2 == 0 {
+			contract, objective, into = "dag", "Fly a dragon.", &l.dragons
+		}
+		err := l.w.openOn(l.w.ctx(), c, contract, id, fmt.Sprintf("kite %s-%d", name, n), objective)
 		l.tell(said{conversation: id, acknowledged: err == nil, how: "opened by " + name})
 		if l.unsaid(name+" opens a conversation", err) {
 			rest(stop, time.Second)
 			continue
 		}
 		l.mu.Lock()
-		l.kites = append(l.kites, id)
+		*into = append(*into, id)
 		l.mu.Unlock()
 		l.opened(id)
 		rest(stop, between(rng, 0, 900*time.Millisecond))
@@ -102,12 +108,15 @@ func (l *workload) opened(id string) {
 // until it is acknowledged, and sometimes once more; or without one, once, and
 // then it may be lost if it was not acknowledged.
 func (l *workload) note(stop context.Context, nc *nats.Conn, name string, rng *rand.Rand) {
-	id := api.NewID()
 	c := api.NewClient(nc, "main")
 	c.Patience = 0
-	if err := l.w.open(l.w.ctx(), c, id, "notes of "+name, "Note what you are told."); err != nil {
-		l.w.t.Errorf("%s opens a conversation: %v", name, err)
-		return
+	id := api.NewID()
+	for l.unsaid(name+" opens a conversation", l.w.open(l.w.ctx(), c, id, "notes of "+name, "Note what you are told.")) {
+		l.tell(said{conversation: id, how: "opened by " + name})
+		if l.w.t.Failed() {
+			return
+		}
+		id = api.NewID()
 	}
 	l.mu.Lock()
 	l.notes = append(l.notes, id)
@@ -164,6 +173,21 @@ func publish(nc *nats.Conn, m *nats.Msg) error {
 	return nil
 }
 
+// flies waits until a team is at rest with its work done.
+func (l *workload) flies(id string, done func(*domain.State) bool) {
+	l.w.t.Helper()
+	var s *domain.State
+	defer func() {
+		if l.w.t.Failed() && s != nil && !(quiet(s) && done(s)) {
+			l.w.t.Logf("%s at version %d (partition %d): due %v", id, s.Version, keyOf(id).Partition(), domain.Due(s))
+		}
+	}()
+	poll(l.w.t, "the kite of "+id+" flies", func() bool {
+		s = l.w.state(id)
+		return quiet(s) && done(s)
+	})
+}
+
 // end waits until the clients are done and every conversation has come to rest,
 // with its work done.
 func (l *workload) end() []said {
@@ -173,20 +197,16 @@ func (l *workload) end() []said {
 	defer l.mu.Unlock()
 	begun := time.Now()
 	for _, id := range l.kites {
-		var s *domain.State
-		defer func() {
-			if l.w.t.Failed() && s != nil && !quiet(s) {
-				l.w.t.Logf("%s at version %d (partition %d): due %v", id, s.Version, keyOf(id).Partition(), domain.Due(s))
-			}
-		}()
-		poll(l.w.t, "the kite of "+id+" flies", func() bool {
-			s = l.w.state(id)
-			return quiet(s) && len(s.Tasks) == 2 && len(s.OpenTasks()) == 0
+		l.flies(id, func(s *domain.State) bool { return len(s.Tasks) == 2 && len(s.OpenTasks()) == 0 })
+	}
+	for _, id := range l.dragons {
+		l.flies(id, func(s *domain.State) bool {
+			return len(s.Tasks) == 2 && len(s.OpenTasks()) == 0 && len(s.Teams) == 1 && s.ActiveTeam() == nil && s.Task("t1").Revision > 0 && s.Task("t2").Revision > 0
 		})
 	}
 	for _, id := range l.notes {
 		poll(l.w.t, "the notes of "+id+" are taken", func() bool { return quiet(l.w.state(id)) })
 	}
-	l.w.t.Logf("all at rest %v after everything was mended", after(begun))
+	l.w.t.Logf("all at rest %v after everything was mended: %d kites, %d dragons", after(begun), len(l.kites), len(l.dragons))
 	return l.told
 }

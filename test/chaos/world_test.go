@@ -87,8 +87,13 @@ func keyOf(id string) domain.Key { return domain.Key{Tenant: "main", Conversatio
 
 // open opens a conversation and gives its id.
 func (w *world) open(ctx context.Context, c *api.Client, id, name, objective string) error {
+	return w.openOn(ctx, c, "mailbox", id, name, objective)
+}
+
+// openOn opens a conversation on a contract.
+func (w *world) openOn(ctx context.Context, c *api.Client, contract, id, name, objective string) error {
 	_, err := c.Open(ctx, &rollcallv1.OpenConversation{
-		Conversation: id, Tenant: "main", Name: name, Contract: "mailbox", Objective: &rollcallv1.Body{Text: objective},
+		Conversation: id, Tenant: "main", Name: name, Contract: contract, Objective: &rollcallv1.Body{Text: objective},
 	})
 	return err
 }
