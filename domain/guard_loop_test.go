@@ -16,7 +16,7 @@ import (
 // says nothing.
 func talks(k *domaintest.Kit, answer func(member string) []*rollcallv1.ToolCall) (calls int) {
 	k.Helper()
-	for calls < 2000 {
+	for calls < 500 {
 		due := domain.Due(k.State)
 		if len(due) == 0 {
 			return calls

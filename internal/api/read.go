@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,6 +145,7 @@ func (d *Detail) describe(f *fold) {
 	d.Budget = budgetOf(f.state)
 	d.Approvals = approvalsOf(f.state)
 	d.Waits = waitsOf(f.state)
+	d.Guards = maps.Clone(f.state.Guards)
 	d.Hash, d.StateHash = hex.EncodeToString(f.state.LastHash), f.state.Hash()
 	d.bindings = map[string][]Tool{}
 	for hash, b := range f.state.Bindings {

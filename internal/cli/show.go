@@ -77,6 +77,7 @@ func (s *session) showConversation(w io.Writer, d api.Detail, answer string) {
 	showTasks(w, d)
 	showWaits(w, d)
 	showApprovals(w, d.Approvals)
+	showGuards(w, d.Guards)
 	if answer != "" {
 		fmt.Fprintln(w, "\nanswer")
 		indentLines(w, "  ", answer)

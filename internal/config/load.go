@@ -141,6 +141,9 @@ func (s *Settings) readFile(data []byte, src Sources) error {
 	fields := map[string]field{"prices": func(key *token.Token, n ast.Node) {
 		s.Prices = d.prices(n)
 		s.origins["prices"] = place(s.File, key)
+	}, "limits": func(key *token.Token, n ast.Node) {
+		s.Limits = d.limits(n)
+		s.origins["limits"] = place(s.File, key)
 	}}
 	var names []string
 	for _, x := range All {
@@ -162,7 +165,7 @@ func (s *Settings) readFile(data []byte, src Sources) error {
 			s.origins[x.Name] = place(s.File, key)
 		}
 	}
-	d.mapping(d.root, "the settings file", append(names, "prices"), fields)
+	d.mapping(d.root, "the settings file", append(names, "prices", "limits"), fields)
 	return d.refusal(codeSettings)
 }
 

@@ -33,6 +33,8 @@ type Settings struct {
 	MaxRuns, WarmMembers int
 	// Prices by model name.
 	Prices map[string]domain.Price
+	// Limits of the guards; a zero field is the default, a negative one none.
+	Limits domain.Limits
 	// File is the rollcall.yaml that was read; empty when there is none.
 	File string
 	// Warnings are for the operator to see, one a line.
@@ -95,7 +97,7 @@ func (v value) path() string {
 	return filepath.Join(v.dir, v.text)
 }
 
-// All settings, in the order they are shown. The list of prices is in the file only.
+// All settings, in the order they are shown. Prices and limits are in the file only.
 var All = []Setting{
 	{
 		Name: "data", Env: "ROLLCALL_DATA", Flag: "data", About: "data directory",
@@ -239,7 +241,7 @@ func (s *Settings) Show() []Shown {
 	if len(s.Prices) == 1 {
 		prices = "1 model"
 	}
-	return append(rows, Shown{"prices", prices, s.Origin("prices")})
+	return append(rows, Shown{"prices", prices, s.Origin("prices")}, Shown{"limits", limitsText(s.Limits), s.Origin("limits")})
 }
 
 // Origin of a setting: a flag, a variable, a place in a file, or "default".

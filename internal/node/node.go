@@ -106,7 +106,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	feed := api.NewFeed(g.nc, store, cfg.Log)
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
-	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices, Origins: map[string]string{}}
+	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices, Limits: set.Limits, Origins: map[string]string{}}
 	var tools []tool.Tool
 	for _, kit := range []struct {
 		name  string

@@ -212,9 +212,9 @@ var domainMutants = []Mutant{
 	{
 		Name:    "budget-ignored",
 		Breaks:  "No model call starts when the conversation's budget is used up.",
-		File:    "domain/budget.go",
-		Old:     `	if s.spent() {`,
-		New:     `	if s.spent() && s.Paused {`,
+		File:    "domain/guard_budget.go",
+		Old:     `limit: s.Budget,`,
+		New:     `limit: Budget{},`,
 		Package: "./domain", Test: "TestBudgetOfTokens",
 	},
 	{
@@ -228,9 +228,9 @@ var domainMutants = []Mutant{
 	{
 		Name:    "run-budget-ignored",
 		Breaks:  "A run keeps to the budget of its agent type.",
-		File:    "domain/budget.go",
-		Old:     `if !m.Run.Used.within(own) {`,
-		New:     `if !m.Run.Used.within(Budget{}) {`,
+		File:    "domain/guard_budget.go",
+		Old:     `limit: run,`,
+		New:     `limit: Budget{},`,
 		Package: "./domain", Test: "TestBudgetOfARun",
 	},
 	{
