@@ -104,6 +104,11 @@ func TestReservationsEndWhoCannotFit(t *testing.T) {
 func TestReservationsLetTheFirstCallBeMade(t *testing.T) {
 	k := budgeted(t, &rollcallv1.Budget{Tokens: 10}, nil)
 	mustEqual(t, "Lead", k.Member("lead").Run.Phase, domain.Calling)
+	k.Ends("lead", "done")
+	// Where nothing is left, mail does not even start a run, and nothing is tried again.
+	mustEqual(t, "events", domaintest.Names(k.Do(domaintest.Say("", "go on"))), "MessageDelivered")
+	k.Refused("budget-used-up", &rollcallv1.Command{Kind: &rollcallv1.Command_RetryMember{RetryMember: &rollcallv1.RetryMember{}}})
+	mustEqual(t, "exit", k.State.Verdict().Exit, 8)
 }
 
 // Each outcome settles what its call set aside.
@@ -219,8 +224,8 @@ func TestBudgetsOfMembersAndTeams(t *testing.T) {
 func TestBudgetIsNeverOvershot(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.Uint64Range(4000, 60_000).Draw(rt, "limit")
-		k := crowd(rt, rules(), limit, 6)
-		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+		k := crowd(rt, rules(), limit, 4)
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			due := domain.Due(k.State)
 			if len(due) == 0 {
 				break

@@ -123,7 +123,7 @@ func TestGenuineRelayIsNotStopped(t *testing.T) {
 				k.Do(domaintest.Say("m1", "relay"))
 				turns := 0
 				talks(k, func(member string) []*rollcallv1.ToolCall {
-					if k.Member(member).Run.Step > 1 || member == "lead" || turns == 60 {
+					if k.Member(member).Run.Step > 1 || member == "lead" || turns == 30 {
 						return nil
 					}
 					turns++
@@ -133,7 +133,7 @@ func TestGenuineRelayIsNotStopped(t *testing.T) {
 					}
 					return made
 				})
-				mustEqual(t, "turns", turns, 60)
+				mustEqual(t, "turns", turns, 30)
 				mustEqual(t, "quiet", k.State.Guards["idle_hops"], 0)
 			})
 		}

@@ -223,7 +223,7 @@ var domainMutants = []Mutant{
 		File:    "domain/wake.go",
 		Old:     `m.Run != nil || s.spent() {`,
 		New:     `m.Run != nil {`,
-		Package: "./domain", Test: "TestBudgetOfTokens",
+		Package: "./domain", Test: "TestReservationsLetTheFirstCallBeMade",
 	},
 	{
 		Name:    "run-budget-ignored",
