@@ -36,14 +36,14 @@ func TestFilesWithoutEnd(t *testing.T) {
 }
 
 // A team as large as a file can say is refused at once, with where it is too many.
-func TestTenThousandMembers(t *testing.T) {
+func TestTooManyMembers(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("contract: dag\nmembers:\n")
-	for i := range 10_000 {
-		fmt.Fprintf(&b, "- {name: A%d, brief: x, depends_on: [A%d]}\n", i, (i+1)%10_000)
+	for i := range 2_000 {
+		fmt.Fprintf(&b, "- {name: A%d, brief: x, depends_on: [A%d]}\n", i, (i+1)%2_000)
 	}
 	_, err := ParseTeam("team.yaml", []byte(b.String()))
-	if err == nil || !strings.Contains(err.Error(), "team.yaml:1003:10: 10000 members are listed") {
+	if err == nil || !strings.Contains(err.Error(), "team.yaml:1003:10: 2000 members are listed") {
 		t.Errorf("got %.300v", err)
 	}
 }

@@ -25,6 +25,10 @@ type placed struct {
 
 func (f *teamFile) member(n ast.Node) {
 	m := placed{MemberSpec: new(rollcallv1.MemberSpec)}
+	if len(f.members) > maxMembers { // counted, and read no more
+		f.members = append(f.members, m)
+		return
+	}
 	f.mapping(n, "a member", []string{"name", "agent_type", "brief", "depends_on"}, map[string]field{
 		"name": func(_ *token.Token, n ast.Node) {
 			m.at = n.GetToken()
