@@ -229,8 +229,8 @@ var domainMutants = []Mutant{
 		Name:    "run-budget-ignored",
 		Breaks:  "A run keeps to the budget of its agent type.",
 		File:    "domain/guard_budget.go",
-		Old:     `limit: run,`,
-		New:     `limit: Budget{},`,
+		Old:     `run = b.Budget`,
+		New:     `run.Steps = b.Budget.Steps`,
 		Package: "./domain", Test: "TestBudgetOfARun",
 	},
 	{
