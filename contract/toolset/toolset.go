@@ -95,7 +95,7 @@ func (s Set) Call(d *domain.Decision, call domain.Call) (string, *domain.Refusal
 	}
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // a model reads it, no browser
+	enc.SetEscapeHTML(false)                // a model reads it, no browser
 	if err := enc.Encode(out); err != nil { // outputs are plain structs of ours
 		panic(fmt.Sprintf("toolset: output of %s: %v", call.Name, err))
 	}

@@ -31,8 +31,16 @@ func (d *document) limits(n ast.Node) domain.Limits {
 		name string
 		into *int
 	}{
-		{"members", &l.Members}, {"tasks", &l.Tasks}, {"steps", &l.Steps}, {"calls", &l.Calls}, {"reports", &l.Reports},
-		{"runs", &l.Runs}, {"all_runs", &l.AllRuns}, {"idle_hops", &l.IdleHops}, {"identical_calls", &l.IdenticalCalls}, {"depth", &l.Depth},
+		{"members", &l.Members},
+		{"tasks", &l.Tasks},
+		{"steps", &l.Steps},
+		{"calls", &l.Calls},
+		{"reports", &l.Reports},
+		{"runs", &l.Runs},
+		{"all_runs", &l.AllRuns},
+		{"idle_hops", &l.IdleHops},
+		{"identical_calls", &l.IdenticalCalls},
+		{"depth", &l.Depth},
 	} {
 		set(x.name, func(v int64) { *x.into = int(v) }, mostOfLimit)
 	}
