@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/actors"
 	"github.com/rollcall-dev/rollcall/contract"
+	"github.com/rollcall-dev/rollcall/contract/subagent"
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/eventstore/faulty"
@@ -200,7 +201,7 @@ func (w *world) on(store eventstore.Store) *actors.Node {
 
 func (w *world) start(name string, store eventstore.Store, reply func(func() error) error) *actors.Node {
 	tools := append(append(files.New(store), mail.New(store)), w.extra...)
-	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: "test"}
+	rules := &domain.Rules{Contracts: contract.All(), Delegation: subagent.Delegation{}, DefaultModel: "test"}
 	if w.wrap != nil {
 		rules.Contracts = map[string]domain.Contract{"mailbox": w.wrap(contract.All()["mailbox"])}
 	}

@@ -87,7 +87,7 @@ func (r reader) conversations(where string, arg any) ([]Conversation, error) {
 		c.Members = append(c.Members, m)
 		return nil
 	}, `SELECT m.conv, m.id, m.name, m.status, m.unread FROM members m JOIN conversations c USING (conv)
-		WHERE `+where+` ORDER BY m.conv, m.ordinal`, arg)
+		WHERE NOT (m.role = 'subagent' AND m.status = 'shutdown') AND `+where+` ORDER BY m.conv, m.ordinal`, arg)
 	if err != nil {
 		return nil, err
 	}

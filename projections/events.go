@@ -57,6 +57,9 @@ func (b *batch) runEvent(at place, e *rollcallv1.Event) error {
 	case *rollcallv1.Event_ApprovalRequested:
 		r := k.ApprovalRequested
 		return b.run(at, r.GetRun(), "detail = ?", "waits for approval "+r.GetApproval()+" of "+r.GetTool())
+	case *rollcallv1.Event_SubagentStarted:
+		s := k.SubagentStarted
+		return b.run(at, s.GetRun(), "detail = ?", "waits for subagent "+s.GetSubagent())
 	case *rollcallv1.Event_ToolCallStarted:
 		return b.run(at, k.ToolCallStarted.GetRun(), "detail = ''")
 	case *rollcallv1.Event_ToolCallFinished:

@@ -88,7 +88,7 @@ type Detail struct {
 // MemberDetail is a member in full.
 type MemberDetail struct {
 	Member
-	// Role is lead or member.
+	// Role is lead, member or subagent.
 	Role string `json:"role"`
 	// AgentType is the named definition it works by.
 	AgentType string `json:"agent_type"`

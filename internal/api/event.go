@@ -160,6 +160,9 @@ func (n Names) Add(c *rollcallv1.Commit) {
 		if m := e.GetMemberAdded(); m != nil {
 			n[m.GetMember()] = m.GetName()
 		}
+		if s := e.GetSubagentStarted(); s != nil {
+			n[s.GetSubagent()] = s.GetName()
+		}
 	}
 }
 

@@ -39,6 +39,9 @@ func newBook(r *Report) *book {
 
 func (b *book) event(version uint64, e *rollcallv1.Event) {
 	switch k := e.GetKind().(type) {
+	case *rollcallv1.Event_SubagentStarted:
+		s := k.SubagentStarted
+		b.members = append(b.members, &account{Member: Member{ID: s.GetSubagent(), Name: s.GetName(), Runs: []Run{}}})
 	case *rollcallv1.Event_MemberAdded:
 		b.members = append(b.members, &account{Member: Member{ID: k.MemberAdded.GetMember(), Name: k.MemberAdded.GetName(), Runs: []Run{}}})
 	case *rollcallv1.Event_MessageDelivered:

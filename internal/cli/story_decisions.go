@@ -34,7 +34,7 @@ func (t *teller) decisions(e *rollcallv1.Event) (sentence, bool) {
 		return t.by(domain.Framework, "approval %s is void%s", k.ApprovalVoided.GetApproval(), because(k.ApprovalVoided.GetReason()))
 	case *rollcallv1.Event_SubagentStarted:
 		s := k.SubagentStarted
-		return t.by(s.GetMember(), "started subagent %s (%s)", s.GetSubagent(), oneLine(s.GetAgentType(), 24))
+		return t.by(s.GetMember(), "calls subagent %s as %s (%s)", t.name(s.GetSubagent()), s.GetSubagent(), oneLine(s.GetAgentType(), 24))
 	case *rollcallv1.Event_BudgetReserved:
 		r := k.BudgetReserved
 		return t.quietly(r.GetMember(), "reserved %s%s for step %d", count(r.GetTokens(), "token"), costText(r.GetCostMicros()), r.GetStep())

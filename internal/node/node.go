@@ -21,6 +21,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/actors"
 	"github.com/rollcall-dev/rollcall/contract"
+	"github.com/rollcall-dev/rollcall/contract/subagent"
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/eventstore"
 	"github.com/rollcall-dev/rollcall/internal/api"
@@ -106,7 +107,7 @@ func (n *Node) start(ctx context.Context, cfg Config) error {
 	feed := api.NewFeed(g.nc, store, cfg.Log)
 	n.onClose(func(context.Context) error { feed.Close(); return nil })
 
-	rules := &domain.Rules{Contracts: contract.All(), DefaultModel: modelName, Prices: set.Prices, Limits: set.Limits, Origins: map[string]string{}}
+	rules := &domain.Rules{Contracts: contract.All(), Delegation: subagent.Delegation{}, DefaultModel: modelName, Prices: set.Prices, Limits: set.Limits, Origins: map[string]string{}}
 	var tools []tool.Tool
 	for _, kit := range []struct {
 		name  string

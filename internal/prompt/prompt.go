@@ -110,8 +110,11 @@ func build(plan domain.StepPlan, src Source) (model.Request, error) {
 // words, so it is escaped as mail is.
 func system(plan domain.StepPlan, agent *rollcallv1.AgentBound) string {
 	role := "member"
-	if plan.Member.Role == rollcallv1.MemberRole_MEMBER_ROLE_LEAD {
+	switch plan.Member.Role {
+	case rollcallv1.MemberRole_MEMBER_ROLE_LEAD:
 		role = "lead"
+	case rollcallv1.MemberRole_MEMBER_ROLE_SUBAGENT:
+		role = "subagent"
 	}
 	parts := []string{
 		clean(agent.GetInstructions()),

@@ -9,6 +9,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -99,6 +100,9 @@ func (f fileTool[T]) Call(ctx context.Context, plan domain.ToolPlan, raw json.Ra
 // A workspace is the files that a member sees.
 type workspace struct{ plan domain.ToolPlan }
 
+// home is the name of the member whose workspace it is.
+func (w workspace) home() string { return cmp.Or(w.plan.Home, w.plan.Member.Name) }
+
 // locate cleans a path and says whose file it names: owner is empty for the
 // member's own. The member's own name before a path changes nothing.
 func (w workspace) locate(p string) (cleaned, owner string, err error) {
@@ -110,7 +114,7 @@ func (w workspace) locate(p string) (cleaned, owner string, err error) {
 	switch {
 	case slices.Contains(w.plan.Others, first):
 		return cleaned, first, nil
-	case first == w.plan.Member.Name && deeper:
+	case first == w.home() && deeper:
 		return rest, "", nil
 	}
 	return cleaned, "", nil

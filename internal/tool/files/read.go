@@ -102,7 +102,7 @@ func listFiles(_ context.Context, w workspace, args listArgs) (tool.Outcome, err
 	prefix, mine := "", false
 	switch p := strings.TrimSpace(args.Path); p {
 	case "", ".", "./", "/":
-	case w.plan.Member.Name, w.plan.Member.Name + "/":
+	case w.home(), w.home() + "/":
 		mine = true
 	default:
 		cleaned, owner, err := w.locate(p)
