@@ -47,6 +47,8 @@ type member struct {
 	team     string
 	// task is its assignment, where members have one.
 	task string
+	// caller and forCall of a subagent: who called it, by which call.
+	caller, forCall string
 	// gone after MemberShutdown; spawning until its first run.
 	gone, spawning bool
 	unread         []*letter

@@ -38,6 +38,11 @@ type run struct {
 	asking *approval
 	let    map[string]bool
 
+	// delegated are its calls that subagents work for; result is what a subagent
+	// delivered.
+	delegated map[string]*member
+	result    string
+
 	// suspended is the reason it was let go for; empty while it is worked on.
 	suspended string
 	// rests is true while nothing happened in it since it was let go.
@@ -88,7 +93,7 @@ func (b *book) started(e *rollcallv1.RunStarted) {
 	}
 	r := &run{
 		id: e.GetRun(), member: m, agent: e.GetAgentHash(), open: true, outcomes: map[string]bool{}, known: map[string]bool{},
-		asked: map[string]*letter{}, let: map[string]bool{}, sent: map[uint32][]Stored{},
+		asked: map[string]*letter{}, let: map[string]bool{}, delegated: map[string]*member{}, sent: map[uint32][]Stored{},
 	}
 	b.runs[r.id], m.run, m.spawning = r, r, false
 	b.take(r, e.GetConsumed())
@@ -121,6 +126,8 @@ func (b *book) inside(r *run, f fact) {
 		}
 	case *rollcallv1.Event_ToolCallStarted:
 		r.begun, r.lost, b.performing = k.ToolCallStarted, false, nil
+	case *rollcallv1.Event_SubagentStarted:
+		b.enterSubagent(k.SubagentStarted)
 	case *rollcallv1.Event_ToolCallFinished:
 		b.outcome(r, k.ToolCallFinished)
 	case *rollcallv1.Event_RunFinished:
@@ -143,6 +150,7 @@ func (b *book) replied(r *run, e *rollcallv1.ModelReplied) {
 }
 
 func (b *book) outcome(r *run, e *rollcallv1.ToolCallFinished) {
+	b.handed(r, e)
 	r.outcomes[e.GetCall()] = true
 	r.pending = slices.DeleteFunc(r.pending, func(c *rollcallv1.ToolCall) bool { return c.GetId() == e.GetCall() })
 	r.begun, r.lost = nil, false
@@ -152,7 +160,7 @@ func (b *book) outcome(r *run, e *rollcallv1.ToolCallFinished) {
 // perform notes whether what follows is the doing of a call of the run.
 func (b *book) perform(r *run) {
 	b.performing = nil
-	if len(r.pending) > 0 {
+	if r.next() != nil {
 		b.performing = r
 	}
 }

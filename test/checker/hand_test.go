@@ -34,7 +34,7 @@ type hand struct {
 }
 
 func newHand() *hand {
-	return &hand{names: map[string]string{"lead": "Lead", "m1": "Ana", "m2": "Ben"}}
+	return &hand{names: map[string]string{"lead": "Lead", "m1": "Ana", "m2": "Ben", "m6": "Lead/task1", "m7": "Lead/task2", "m8": "Lead/task3"}}
 }
 
 // event wraps the message of an event.
@@ -246,7 +246,7 @@ const (
 // repeated and one that cannot.
 func bound() *pb.AgentBound {
 	a := &pb.AgentBound{Definition: &pb.AgentDefinition{Name: "general", Model: "m"}, Renderer: 1}
-	for _, name := range []string{"team_create", "team_member_add", "team_member_remove", "team_dissolve", "send_message", "task_create", "task_update", "task_complete", "task_list"} {
+	for _, name := range []string{"team_create", "team_member_add", "team_member_remove", "team_dissolve", "send_message", "task_create", "task_update", "task_complete", "task_list", "task", "complete"} {
 		a.Tools = append(a.Tools, &pb.ToolDefinition{Name: name, Coordination: true})
 	}
 	a.Tools = append(a.Tools, &pb.ToolDefinition{Name: "file_write", Idempotent: true}, &pb.ToolDefinition{Name: "deploy"},

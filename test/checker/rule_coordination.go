@@ -25,6 +25,7 @@ func coordinations(b *book, say say) watcher {
 			if e := f.GetToolCallFinished(); e != nil {
 				switch r := b.in(f); {
 				case r == nil || r.begun != nil: // of an external tool
+				case r.delegated[e.GetCall()] != nil: // of a subagent
 				case r == b.performing:
 					accounted(b, say, r, e, did)
 				case len(r.pending) > 0 && r.pending[0].GetId() == e.GetCall():
@@ -33,7 +34,7 @@ func coordinations(b *book, say say) watcher {
 				did = nil
 				return
 			}
-			if b.performing != nil && f.GetBudgetSettled() == nil { // that is of the reply
+			if b.performing != nil && f.GetBudgetSettled() == nil && !b.subagents(f) { // that is of the reply, or of another rule
 				did = append(did, f)
 			}
 			if b.assigned(f, &taken) {
@@ -141,7 +142,7 @@ func accounted(b *book, say say, r *run, e *rollcallv1.ToolCallFinished, did []f
 		return
 	}
 	d, known := b.does()[e.GetName()]
-	if !known {
+	if !known || r.member.role == roleSubagent {
 		return // of a contract that is not read here
 	}
 	if d.must != "" && t[d.must] != 1 {
@@ -190,6 +191,8 @@ func idOf(f fact) string {
 		return k.ApprovalDecided.GetApproval()
 	case *rollcallv1.Event_TeamCreated:
 		return k.TeamCreated.GetTeam()
+	case *rollcallv1.Event_SubagentStarted:
+		return k.SubagentStarted.GetSubagent()
 	case *rollcallv1.Event_MemberAdded:
 		return k.MemberAdded.GetMember()
 	case *rollcallv1.Event_MemberShutdown:
@@ -278,7 +281,7 @@ func operators(b *book, say say) watcher {
 					act()
 				}
 			case *rollcallv1.Event_TeamCreated, *rollcallv1.Event_MemberAdded, *rollcallv1.Event_MemberShutdown:
-				if b.performing == nil && len(b.current.GetCommandIds()) == 0 {
+				if b.performing == nil && len(b.current.GetCommandIds()) == 0 && !b.subagents(f) {
 					say("neither a call nor a command made it")
 				}
 			}

@@ -26,7 +26,7 @@ func fileChanges(b *book, say say) watcher {
 				return
 			}
 			if r := b.in(f); f.GetToolCallFinished() != nil && r != nil && r.begun != nil {
-				changed = slices.DeleteFunc(changed, func(w *rollcallv1.FileWritten) bool { return w.GetMember() == r.member.id })
+				changed = slices.DeleteFunc(changed, func(w *rollcallv1.FileWritten) bool { return w.GetMember() == b.host(r.member) })
 			}
 		},
 		end: func(c *rollcallv1.Commit) {

@@ -21,6 +21,9 @@ func mails(b *book, say say) watcher {
 		}
 	}
 	told := func(member string) {
+		if m := b.members[member]; m != nil && m.role == roleSubagent && !b.endedHere(member, rollcallv1.FinishReason_FINISH_REASON_CANCELLED) {
+			return // it had said its last word
+		}
 		if !slices.ContainsFunc(b.letters, func(l *letter) bool { return control(l) && l.GetTo() == member }) {
 			say("no control message of the commit told %s so", member)
 		}

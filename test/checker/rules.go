@@ -46,6 +46,7 @@ var rules = []rule{
 	{"calls", "each tool call has one outcome, in the order asked, and none after a cut reply", calls},
 	{"bound", "a run is pinned to one definition, and calls its tools as they were declared", bindings},
 	{"approvals", "a call that needs approval is made when it has one; the first answer counts, and none outlives its run", approvals},
+	{"subagents", "what a subagent comes to is the outcome of the call it works for, once, and with the call it is gone", subagents},
 	{"endings", "a run ends for the reason it gives", endings},
 	{"coordination", "what a coordination tool does, and its outcome, are one commit, once", coordinations},
 	{"operator", "what the operator did came by a command", operators},

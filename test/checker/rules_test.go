@@ -54,7 +54,7 @@ type fault struct {
 }
 
 var faults = [][]fault{
-	commitFaults, rosterFaults, mailFaults, runFaults, callFaults, approvalFaults, coordinationFaults, boardFaults, waitFaults, recordFaults,
+	commitFaults, rosterFaults, mailFaults, runFaults, callFaults, approvalFaults, subagentFaults, coordinationFaults, boardFaults, waitFaults, recordFaults,
 }
 
 // Each fault is one that a log can have with its chain whole, and each rule sees

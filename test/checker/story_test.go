@@ -22,6 +22,7 @@ func story() *hand {
 	h.failure()
 	h.departure()
 	h.approvals()
+	h.subagents()
 	return h
 }
 
@@ -321,6 +322,42 @@ func (h *hand) approvals() {
 		&pb.ApprovalVoided{Approval: "a4"}, ends("r19", "lead", interrupted), order("msg35", "lead", interrupt), h.starts("r20", "lead", "msg35"),
 	)...)
 	h.last("r20", 1) // 60
+}
+
+// subagents: one delivers, one beside it ends without, one is cancelled.
+func (h *hand) subagents() {
+	made := func(id, run, call string) *pb.SubagentStarted {
+		return &pb.SubagentStarted{Subagent: id, Name: h.names[id], Member: "lead", Run: run, Step: 1, Call: call}
+	}
+	gone := func(id string) *pb.MemberShutdown { return &pb.MemberShutdown{Member: id, Reason: "its call is over"} }
+	h.command("msg61", all(order("msg61", "lead", interrupt), h.starts("r61", "lead", "msg61"))...) // 61
+	h.reply(wants("r61", "lead", 1, "x1 task", "x2 task"), all(                                     // 62
+		made("m6", "r61", "x1"), mail("msg62", "framework", "m6", brief),
+		made("m7", "r61", "x2"), mail("msg63", "framework", "m7", brief),
+		h.starts("r62", "m6", "msg62"), h.starts("r63", "m7", "msg63"),
+	)...)
+	h.reply(wants("r63", "m7", 1, "y1 complete"), // 63
+		did("r63", "m7", 1, "y1", "complete", "the result"),
+		ends("r63", "m7", completed),
+		did("r61", "lead", 1, "x2", "task", "the result"),
+		gone("m7"),
+	)
+	h.reply(says("r62", "m6", 1, "I think so"), // 64
+		ends("r62", "m6", idle),
+		did("r61", "lead", 1, "x1", "task", `{"summary":"I think so","undelivered":true}`),
+		gone("m6"),
+		calls("r61", "lead", 2, 1),
+	)
+	h.last("r61", 2)                                                                                // 65
+	h.command("msg64", all(order("msg64", "lead", interrupt), h.starts("r64", "lead", "msg64"))...) // 66
+	h.reply(wants("r64", "lead", 1, "z1 task"), all(                                                // 67
+		made("m8", "r64", "z1"), mail("msg65", "framework", "m8", brief), h.starts("r65", "m8", "msg65"),
+	)...)
+	h.command("msg67", all( // 68
+		steers("msg66", "m8"), returns("r65", "m8", "msg65"), ends("r65", "m8", cancelled), gone("m8"), ends("r64", "lead", interrupted),
+		order("msg67", "lead", interrupt), h.starts("r66", "lead", "msg67"),
+	)...)
+	h.last("r66", 1) // 69
 }
 
 func TestSoundLog(t *testing.T) {
