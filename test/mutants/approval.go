@@ -19,12 +19,12 @@ var approvalMutants = []Mutant{
 		Package: "./domain", Test: "TestFirstAnswerWins",
 	},
 	{
-		Name:    "denied-call-made",
-		Breaks:  "A call that was denied is not made: its result is the reason.",
-		File:    "domain/approval.go",
-		Old:     `	if !approve {
+		Name:   "denied-call-made",
+		Breaks: "A call that was denied is not made: its result is the reason.",
+		File:   "domain/approval.go",
+		Old: `	if !approve {
 		d.emit(`,
-		New:     `	if m.Run.Calls[0].Approved = true; false {
+		New: `	if m.Run.Calls[0].Approved = true; false {
 		d.emit(`,
 		Package: "./domain", Test: "TestB43DenyOneOfTwoCalls",
 	},

@@ -25,7 +25,7 @@ type Mutant struct {
 
 // All are the mutants, in the order of the layers they break.
 func All() []Mutant {
-	return slices.Concat(domainMutants, guardMutants, engineMutants, storeMutants, clusterMutants, versionMutants, dagMutants, outsideMutants, approvalMutants)
+	return slices.Concat(domainMutants, guardMutants, engineMutants, storeMutants, clusterMutants, versionMutants, dagMutants, outsideMutants, approvalMutants, subagentMutants)
 }
 
 // mutated is the file's text with the fault in it.
