@@ -42,7 +42,7 @@ func TestB27DependencyCycles(t *testing.T) {
 }
 
 // Elsewhere a task was stuck in a state that its owner could not get it out of.
-func TestB29TheOperatorCancelsInEveryState(t *testing.T) {
+func TestB29CancelledInEveryState(t *testing.T) {
 	cancelled := &rollcallv1.Command{Actor: "operator", Kind: &rollcallv1.Command_ChangeTask{ChangeTask: &rollcallv1.ChangeTask{
 		Operation: rollcallv1.ChangeTask_OPERATION_CANCEL, Task: "t2", Text: "enough",
 	}}}

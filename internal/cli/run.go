@@ -242,11 +242,21 @@ func (s *session) lastWords(ctx context.Context, r result, f *following, out *ou
 		s.say("  try  rollcall retry %s --budget …   raises it and goes on", short)
 	default:
 		s.say("%s: %s", r.Status, strings.TrimPrefix(r.Why, r.Status+": "))
-		s.say("  try  rollcall show %s   or   rollcall retry %s", short, short)
+		s.say("  try  %s", afterFailure(f.state, short))
 	}
 	if len(r.Files) > 0 {
 		s.say("%s in %s", count(len(r.Files), "file"), out.dir)
 	}
+}
+
+// afterFailure is the command that helps a conversation that rests in failure:
+// retry where something holds a member, else a word to the Lead.
+func afterFailure(state *domain.State, short string) string {
+	again := fmt.Sprintf("rollcall send %s \"…\"", short)
+	if state != nil && slices.ContainsFunc(state.Members, func(m *domain.Member) bool { return m.Held }) {
+		again = "rollcall retry " + short
+	}
+	return fmt.Sprintf("rollcall show %s   or   %s", short, again)
 }
 
 // nextStep is the command that lets a waiting conversation go on.
