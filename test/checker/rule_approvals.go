@@ -107,8 +107,7 @@ func approvals(b *book, say say) watcher {
 				}
 			case *rollcallv1.Event_ToolCallFinished:
 				e := k.ToolCallFinished
-				yes, decided := r.let[e.GetCall()]
-				switch {
+				switch yes, decided := r.let[e.GetCall()]; {
 				case r.asking != nil && r.asking.GetCall() == e.GetCall():
 					say("call %s (%s) of %v has an outcome, and nobody decided approval %s", e.GetCall(), e.GetName(), r, r.asking.GetApproval())
 				case !e.GetError() && needs(r, e.GetName()) && !yes, decided && !yes && !e.GetError():
