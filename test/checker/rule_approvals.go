@@ -115,18 +115,22 @@ func approvals(b *book, say say) watcher {
 				}
 			}
 		},
-		end: func(*rollcallv1.Commit) {
-			for id, a := range b.approvals {
-				if a.run == nil {
-					continue
-				}
-				switch {
-				case a.ended == "" && !a.run.open:
-					say("approval %s outlives %v", id, a.run)
-				case a.ended == "void" && a.run.open:
-					say("approval %s is void, and %v goes on", id, a.run)
-				}
-			}
-		},
+		end: func(*rollcallv1.Commit) { outlive(b, say) },
+	}
+}
+
+// outlive holds that an approval is void exactly when its run ended before it was
+// decided.
+func outlive(b *book, say say) {
+	for id, a := range b.approvals {
+		if a.run == nil {
+			continue
+		}
+		switch {
+		case a.ended == "" && !a.run.open:
+			say("approval %s outlives %v", id, a.run)
+		case a.ended == "void" && a.run.open:
+			say("approval %s is void, and %v goes on", id, a.run)
+		}
 	}
 }
