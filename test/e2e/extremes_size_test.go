@@ -183,7 +183,7 @@ func (p *place) overTCP(id, text string) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "CONNECT {\"verbose\":false,\"auth_token\":%q}\r\nPUB rollcall.in.main.%s.lead %d\r\n%s\r\nPING\r\n", info.Token, id, len(text), text)
 	conn := got(net.Dial("tcp", addr)).must(p.t)
-	defer conn.Close() //nolint:errcheck // it is the server that closes
+	defer conn.Close()                           //nolint:errcheck // it is the server that closes
 	go func() { _, _ = conn.Write(b.Bytes()) }() // until the server closes
 	var said strings.Builder
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
