@@ -136,13 +136,13 @@ func (d *Decision) tool(m *Member, call *Call) (*rollcallv1.ToolDefinition, *Ref
 		if err != nil {
 			why = err.Error()
 		}
-		return nil, Refuse("argument-invalid", "the arguments of "+call.Name+" cannot be read", why, "send one JSON object with: "+quoteAll(parameters(tool)))
+		return nil, Refuse("argument-invalid", "the arguments of "+call.Name+" cannot be read", why, "send one JSON object with: "+quoteAll(Parameters(tool)))
 	}
 	return tool, nil
 }
 
-// parameters are the names of a tool's arguments, the required ones marked.
-func parameters(t *rollcallv1.ToolDefinition) []string {
+// Parameters are the names of a tool's arguments, the required ones marked.
+func Parameters(t *rollcallv1.ToolDefinition) []string {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Required   []string                   `json:"required"`

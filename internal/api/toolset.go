@@ -32,6 +32,8 @@ type AssembledTool struct {
 	Once bool `json:"once"`
 	// Why the member has it, or why it is left out.
 	Why string `json:"why"`
+	// Arguments that it takes, by name, the required ones marked so.
+	Arguments []string `json:"arguments"`
 }
 
 // toolsetOf tells of a member's tools by the rules of this node; what is past
@@ -67,7 +69,7 @@ func assembledTool(t domain.AssembledTool) AssembledTool {
 		Tool: Tool{
 			Name: d.GetName(), Description: d.GetDescription(), Source: t.Source, Idempotent: d.GetIdempotent(), NeedsApproval: d.GetNeedsApproval(),
 		},
-		From: t.From, Once: d.GetOnce(), Why: t.Why,
+		From: t.From, Once: d.GetOnce(), Why: t.Why, Arguments: append([]string{}, domain.Parameters(d)...),
 	}
 }
 

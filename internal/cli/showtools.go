@@ -42,7 +42,7 @@ func showTools(w io.Writer, d api.Detail) {
 }
 
 func toolTable(w io.Writer, tools []api.AssembledTool) {
-	rows := [][]string{{"TOOL", "FROM", "CALLS", "WHY"}}
+	rows := [][]string{{"TOOL", "FROM", "CALLS", "WHY", "ARGUMENTS"}}
 	for _, t := range tools {
 		var calls []string
 		for _, is := range []struct {
@@ -53,7 +53,12 @@ func toolTable(w io.Writer, tools []api.AssembledTool) {
 				calls = append(calls, is.word)
 			}
 		}
-		rows = append(rows, []string{t.Name, strings.TrimSpace(t.Source + " " + t.From), orDash(strings.Join(calls, ", ")), t.Why})
+		rows = append(rows, []string{t.Name, strings.TrimSpace(t.Source + " " + t.From), orDash(strings.Join(calls, ", ")), t.Why, orDash(shortArguments(t.Arguments))})
 	}
 	table(w, rows)
+}
+
+// shortArguments marks what is required with a star.
+func shortArguments(all []string) string {
+	return strings.ReplaceAll(strings.Join(all, ", "), " (required)", "*")
 }
