@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"strings"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -25,6 +26,9 @@ func (d *Decision) changeAssignment(c *rollcallv1.ChangeTask) (string, *Refusal)
 	}
 	switch c.GetOperation() {
 	case rollcallv1.ChangeTask_OPERATION_DONE:
+		if strings.TrimSpace(c.GetText()) == "" {
+			return "", Refuse("text-empty", t.ID+" is not delivered", "it has no result", "say what came out: those who depend on it read that")
+		}
 		if refusal := d.done(t, c.GetText(), c.GetPaths()); refusal != nil {
 			return "", refusal
 		}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/projections"
 )
 
 func (s *session) ls() *cobra.Command {
@@ -42,18 +45,24 @@ func (s *session) ls() *cobra.Command {
 				if x.Tasks.Failed > 0 {
 					tasks += fmt.Sprintf(", %d failed", x.Tasks.Failed)
 				}
-				needs := ""
-				for i, n := range x.NeedsOperator {
-					if i > 0 {
-						needs += ", "
-					}
-					needs += n.Kind + " " + n.ID
-				}
-				rows = append(rows, []string{x.ID, orDash(x.Name), x.Status, fmt.Sprint(len(x.Members)), tasks, fmt.Sprint(x.Version), needs})
+				rows = append(rows, []string{x.ID, orDash(x.Name), x.Status, fmt.Sprint(len(x.Members)), tasks, fmt.Sprint(x.Version), needsYou(x)})
 			}
 			table(w, rows)
 		})
 	})
+}
+
+// needsYou is what only the operator can do, or what rests undone although
+// nobody works on it.
+func needsYou(x projections.Conversation) string {
+	var needs []string
+	for _, n := range x.NeedsOperator {
+		needs = append(needs, n.Kind+" "+n.ID)
+	}
+	if len(needs) == 0 && x.Status == "idle" && x.Tasks.Open > 0 {
+		return "it rests unfinished"
+	}
+	return strings.Join(needs, ", ")
 }
 
 func orDash(s string) string {
