@@ -36,7 +36,7 @@ func (d *doctor) Diagnose(ctx context.Context, tenant string, whole bool) ([]api
 	concerns := func(k domain.Key) bool { return tenant == "" || k.Tenant == tenant }
 	checks := []api.Check{d.behind(ctx), d.model(), d.quarantine(concerns)}
 	if whole {
-		all := d.kept(ctx)
+		all := d.settled(ctx)
 		checks = []api.Check{d.storage(all), d.streams(all), d.log(ctx, concerns), checks[0], d.inbox(all), checks[1], d.dead(ctx, concerns), checks[2]}
 		if d.footing != onOwn {
 			checks = append(checks, d.connection(ctx, all))

@@ -87,6 +87,39 @@ func (d *doctor) storage(all []kept) api.Check {
 	return c
 }
 
+// silent is how long a leader must not have heard of a server to call it down,
+// whatever the cluster still says.
+const silent = 3 * time.Second
+
+// catchingUp marks a server that is up and has not got all yet.
+const catchingUp = " (up, and copying what it lacks)"
+
+// settled is [doctor.kept], looked at again for a moment while servers that are
+// up have not got what was stored just now: that is how a busy cluster looks.
+func (d *doctor) settled(ctx context.Context) []kept {
+	all := d.kept(ctx)
+	for range 4 {
+		if !slices.ContainsFunc(all, kept.busy) {
+			break
+		}
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+			return all
+		}
+		all = d.kept(ctx)
+	}
+	return all
+}
+
+func (k kept) busy() bool {
+	if k.err != nil {
+		return false
+	}
+	lacks, _ := peers(k.info)
+	return slices.ContainsFunc(lacks, func(l string) bool { return strings.HasSuffix(l, catchingUp) })
+}
+
 // peers tells which servers of a stream's have no current copy, and whether one
 // leads it.
 func peers(info *jetstream.StreamInfo) (lacks []string, leads bool) {
@@ -95,16 +128,16 @@ func peers(info *jetstream.StreamInfo) (lacks []string, leads bool) {
 	}
 	for _, p := range info.Cluster.Replicas {
 		switch {
-		case p.Offline:
-			lacks = append(lacks, p.Name+" (offline)")
+		case p.Offline, p.Active > silent:
+			lacks = append(lacks, p.Name+" (down)")
 		case !p.Current:
-			lacks = append(lacks, p.Name+" (behind)")
+			lacks = append(lacks, p.Name+catchingUp)
 		}
 	}
 	return lacks, info.Cluster.Leader != ""
 }
 
-// byPeer makes "n2 (offline) for A", "n2 (offline) for B" one.
+// byPeer makes "n2 (down) for A", "n2 (down) for B" one.
 func byPeer(texts []string) string {
 	var order []string
 	streams := map[string][]string{}

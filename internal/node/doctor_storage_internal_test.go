@@ -69,7 +69,7 @@ func TestStorageOfACluster(t *testing.T) {
 	}
 	servers[2].Shutdown()
 	until("one is down", func(c api.Check) bool {
-		return c.Level == api.Warn && strings.HasPrefix(c.Found, "3 copies") && strings.Contains(c.Found, "n3 (") && !strings.Contains(c.Found, "n2 (") && c.Fix != ""
+		return c.Level == api.Warn && strings.HasPrefix(c.Found, "3 copies") && strings.Contains(c.Found, "n3 (down)") && !strings.Contains(c.Found, "n2 (") && c.Fix != ""
 	})
 	// Two are down: as the servers tell it when they have noticed.
 	all := d.kept(t.Context())
