@@ -97,7 +97,7 @@ func (c *Client) ask(ctx context.Context, subject string, data []byte, binary bo
 			return nil, ctx.Err()
 		}
 		if c.Patience > 0 && time.Since(began) > c.Patience || c.nc.IsClosed() {
-			return nil, lost(unreachable(err))
+			return nil, lost(c.unreachable(err))
 		}
 		select {
 		case <-time.After(wait):
@@ -116,12 +116,17 @@ func (e takenError) Unwrap() error { return e.error }
 // errSilent: nobody works on the request any more.
 var errSilent = errors.New("the node that was asked fell silent")
 
-func unreachable(err error) error {
-	why := "nothing answers on NATS"
-	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrDisconnected) {
-		why = err.Error()
+// unreachable says that no node answered: whether NATS did tells where to look.
+func (c *Client) unreachable(err error) error {
+	why, try := err.Error(), "start one with rollcall up"
+	switch {
+	case errors.Is(err, nats.ErrNoResponders) && c.nc.IsConnected():
+		why = "NATS answers at " + c.nc.ConnectedAddr() + ", and no node is on it, or none that has its streams yet"
+		try = "start one: rollcall up, or on servers of your own rollcall node init once and then rollcall up --join URL; a node that waits for other servers says so in its log"
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrDisconnected):
+		why = "nothing answers on NATS"
 	}
-	return domain.Refuse("node-unreachable", "no node answers", why, "start one with rollcall up")
+	return domain.Refuse("node-unreachable", "no node answers", why, try)
 }
 
 // try asks once.

@@ -187,7 +187,7 @@ func (s *session) evalModels(cfg eval.Config, budget string) (eval.Config, error
 			return cfg, domain.Refuse("usage", printable(name)+" is given twice", "", "name each model once; --runs plays the cases more often")
 		case isScript && name != goodModel:
 			if _, err := scripted.Load(s.path(file)); err != nil {
-				return cfg, domain.Refuse("script-invalid", "the script of the model cannot be served", err.Error(), "mend the line and column it names, or choose another with --model")
+				return cfg, scripted.Unfit(err)
 			}
 		}
 		priced := name

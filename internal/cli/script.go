@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 )
@@ -22,7 +21,7 @@ func (s *session) checkScript() error {
 		return nil
 	}
 	if _, err := scripted.Load(file); err != nil {
-		return domain.Refuse("script-invalid", "the script of the model cannot be served", err.Error(), "mend the line and column it names, or choose another with --model")
+		return scripted.Unfit(err)
 	}
 	return nil
 }

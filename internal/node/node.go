@@ -148,7 +148,7 @@ func (n *Node) models(set *config.Settings) (model.Client, string, error) {
 	}
 	script, err := scripted.Load(path)
 	if err != nil {
-		return nil, "", domain.Refuse("script-invalid", "the script of the model cannot be served", err.Error(), "mend the line and column it names, or choose another with --model")
+		return nil, "", scripted.Unfit(err)
 	}
 	server, err := scripted.Start(script, "")
 	if err != nil {
