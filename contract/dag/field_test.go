@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollcall-dev/rollcall/contract"
 	"github.com/rollcall-dev/rollcall/domain"
 	"github.com/rollcall-dev/rollcall/domain/domaintest"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -170,6 +171,68 @@ func runs(k *domaintest.Kit, member string) (n int) {
 		}
 	}
 	return n
+}
+
+// Elsewhere a Lead, or what it had made, made more of itself without end.
+func TestB38RecursiveSpawn(t *testing.T) {
+	k := domaintest.New(t, &domain.Rules{Contracts: contract.All(), Limits: domain.Limits{Members: 6, Tasks: 8, Steps: 10}})
+	k.Do(&rollcallv1.Command{Kind: &rollcallv1.Command_OpenConversation{OpenConversation: &rollcallv1.OpenConversation{Contract: "dag", Objective: domaintest.Text("go")}}})
+	next, refused := 0, ""
+	two := func() []args {
+		next += 2
+		return []args{add(fmt.Sprint("M", next)), add(fmt.Sprint("M", next+1))}
+	}
+	k.Acts("lead", "team_create", args{"goal": "g", "members": []args{member("M0"), member("M1")}})
+	for n := 0; k.Member("lead").Run != nil; n++ {
+		if n > 100 {
+			t.Fatal("it never ends")
+		}
+		for _, done := range k.Act("lead", domaintest.Call("team_replan", args{"operations": two()})) {
+			var out replanned
+			output(t, done.GetOutput().GetText(), &out)
+			refused = out.Outcomes[1].Error
+		}
+	}
+	contains(t, "the last refusal", refused, "[limit-reached]", "members")
+	if alive := len(k.State.Members); alive != 6 {
+		t.Fatalf("there are %d members", alive)
+	}
+	// Each of them asks for more, and has no tool for it.
+	for _, m := range k.State.Members[1:] {
+		if m.Run != nil {
+			k.Fails(m.ID, "team_replan", args{"operations": two()})
+		}
+	}
+}
+
+// Elsewhere two questions in one answer were resumed at the wrong place. Here the
+// calls are made in their order, each wait ends with its own answer, and who
+// still asks cannot deliver.
+func TestB46SeveralHandoffsInOneAnswer(t *testing.T) {
+	k := launched(t, member("A"), member("B"), member("C"))
+	events := k.Events("m1", ask("B"), ask("C"), domaintest.Call("complete", args{"summary": "x"}))
+	done := domaintest.Finished(events)
+	if done[0].GetError() || done[1].GetError() || !strings.Contains(done[2].GetOutput().GetText(), "[wait-open]") {
+		t.Fatalf("%v", done)
+	}
+	isStatus(t, k, waiting, "m1")
+	waits := k.Member("m1").Waits
+	if len(waits) != 2 || waits[0].Awaited != "m2" || waits[1].Awaited != "m3" {
+		t.Fatalf("it waits on %v", waits)
+	}
+	second, first := waits[1].Message, waits[0].Message
+	answer(k, "m3", "A", second)
+	k.Ends("m3", "told")
+	if w := k.Member("m1").Waits; len(w) != 1 || w[0].Message != first {
+		t.Fatalf("it waits on %v", w)
+	}
+	k.Ends("m1", "one more to come")
+	isStatus(t, k, waiting, "m1")
+	answer(k, "m2", "A", first)
+	k.Ends("m2", "told")
+	isStatus(t, k, working, "m1")
+	deliver(k, "m1")
+	isTask(t, k, "t1 completed, t2 in_progress, t3 in_progress")
 }
 
 // A brief of a megabyte is refused whole, with what to do; so is one that only
