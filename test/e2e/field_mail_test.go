@@ -105,6 +105,8 @@ func fieldMailScript(t *testing.T) string {
 func TestFieldMail(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, script(t, fieldMailScript(t)))
+	// The Walker's thirty rounds are alike, which the guard would take for a loop.
+	p.env = append(p.env, "ROLLCALL_CONFIG="+p.file("rounds.yaml", "limits: {identical_calls: off}\n"))
 	p.start()
 	c := p.client()
 	letters, rounds, doors := p.detach("letters", "Case bodies: correspond."), p.detach("rounds", "Case rounds: walk."), p.detach("doors", "Case doors: sit.")

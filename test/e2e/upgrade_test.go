@@ -30,7 +30,7 @@ import (
 // nextChanges make of this program one of the next version: it writes, in every
 // commit, an event of a kind that this one does not know.
 var nextChanges = map[string][][2]string{
-	"domain/state.go":  {{"const EvolveVersion uint32 = 3", "const EvolveVersion uint32 = 4"}},
+	"domain/state.go":  {{fmt.Sprintf("const EvolveVersion uint32 = %d", domain.EvolveVersion), fmt.Sprintf("const EvolveVersion uint32 = %d", domain.EvolveVersion+1)}},
 	"domain/evolve.go": {{"	if e.GetKind() == nil {\n", "	if e.GetKind() == nil && len(e.ProtoReflect().GetUnknown()) == 0 {\n"}},
 	"domain/batch.go": {{"	return b.commit\n}\n", `	later := new(rollcallv1.Event)
 	later.ProtoReflect().SetUnknown([]byte{0x82, 0xfa, 0x01, 0x03, 0x0a, 0x01, 'x'}) // field 4000
