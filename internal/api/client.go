@@ -199,7 +199,7 @@ func (c *Client) next(ctx context.Context, sub *nats.Subscription, subject strin
 			return nil, nats.ErrDisconnected
 		case denied(c.nc, subject):
 			return nil, domain.Refuse("nats-denied", "these credentials do not open this", "NATS does not let them publish to "+subject,
-				"use those of a node for what is the operator's of the installation, or --tenant where they are of another tenant")
+				"use those of a node for what is the operator's of the installation, --tenant where they are of another tenant, and an auditor's for log, replay, verify and export only")
 		case time.Since(began) > silence:
 			return nil, errSilent
 		}

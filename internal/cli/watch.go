@@ -13,8 +13,8 @@ func (s *session) watch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch CONV [flags]",
 		Short: "Follow a conversation until nothing is due",
-		Long: `Watch comes back to a conversation: it shows what the team does from now on and ends
-as run does, with the Lead's answer on stdout and the same exit codes.`,
+		Long: `Watch comes back to a conversation: it shows the newest of what the team did, then what it does, and
+ends as run does, with the Lead's answer on stdout and the same exit codes.`,
 		Example: `  rollcall watch harbor
   rollcall watch harbor --output ./out
   rollcall watch harbor --json`,
