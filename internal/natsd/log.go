@@ -3,6 +3,7 @@ package natsd
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -34,8 +35,21 @@ func (l *logger) Noticef(format string, v ...any) { l.at(debug, format, v) }
 func (l *logger) Debugf(format string, v ...any)  { l.at(debug, format, v) }
 func (l *logger) Tracef(format string, v ...any)  { l.at(debug, format, v) }
 
+// expected are lines that the server prints as warnings or errors while all goes
+// as it must: others are still to come, which the node says in one line of its
+// own, or files are read again after a kill.
+var expected = []string{
+	"Error trying to connect to route",
+	"Waiting for routing to be established",
+	"Recovering stream state from index errored: prior state file",
+}
+
+func isExpected(line string) bool {
+	return slices.ContainsFunc(expected, func(part string) bool { return strings.Contains(line, part) })
+}
+
 func (l *logger) Warnf(format string, v ...any) {
-	if l.stopping.Load() {
+	if l.stopping.Load() || isExpected(fmt.Sprintf(format, v...)) {
 		l.at(debug, format, v)
 		return
 	}
@@ -43,7 +57,11 @@ func (l *logger) Warnf(format string, v ...any) {
 }
 
 func (l *logger) Errorf(format string, v ...any) {
-	l.at(fail, format, v)
+	emit := fail
+	if isExpected(fmt.Sprintf(format, v...)) {
+		emit = debug
+	}
+	l.at(emit, format, v)
 	if line := fmt.Sprintf(format, v...); stopsStoring(line) {
 		select {
 		case l.broken <- line:
