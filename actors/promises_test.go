@@ -8,8 +8,8 @@ import (
 )
 
 // once checks that nothing of what members decide together is done twice: no
-// call has two outcomes, no run two ends, no message, task, team or member is
-// made twice, and no file is written twice by one call.
+// call has two outcomes, approvals or subagents, no run two ends, no message, task,
+// team or member is made twice, and no file is written twice by one call.
 func once(t *testing.T, events []*rollcallv1.Event) {
 	t.Helper()
 	done := map[string]bool{}
@@ -39,6 +39,14 @@ func once(t *testing.T, events []*rollcallv1.Event) {
 			what = fmt.Sprintf("outcome %s/%d/%s", k.ToolCallFinished.GetRun(), k.ToolCallFinished.GetStep(), k.ToolCallFinished.GetCall())
 		case *rollcallv1.Event_FileWritten:
 			what = fmt.Sprintf("file %s/%s", k.FileWritten.GetMember(), k.FileWritten.GetPath())
+		case *rollcallv1.Event_ApprovalRequested:
+			what = fmt.Sprintf("question about %s/%d/%s", k.ApprovalRequested.GetRun(), k.ApprovalRequested.GetStep(), k.ApprovalRequested.GetCall())
+		case *rollcallv1.Event_ApprovalDecided:
+			what = "decision of " + k.ApprovalDecided.GetApproval()
+		case *rollcallv1.Event_SubagentStarted:
+			what = fmt.Sprintf("subagent for %s/%d/%s", k.SubagentStarted.GetRun(), k.SubagentStarted.GetStep(), k.SubagentStarted.GetCall())
+		case *rollcallv1.Event_MemberShutdown:
+			what = "end of " + k.MemberShutdown.GetMember()
 		case *rollcallv1.Event_TimerFired:
 			what = "timer " + k.TimerFired.GetTimer()
 		default:

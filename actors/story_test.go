@@ -87,6 +87,7 @@ func ending(t *testing.T, s *domain.State, events []*rollcallv1.Event) string {
 	type task struct{ ID, Title, Status, Owner, Result string }
 	var out struct {
 		Members []string
+		Held    []string `json:",omitempty"`
 		Tasks   []task
 		Files   []string
 		Mail    []string
@@ -101,6 +102,9 @@ func ending(t *testing.T, s *domain.State, events []*rollcallv1.Event) string {
 		}
 	}
 	slices.Sort(out.Files)
+	for _, a := range s.Approvals {
+		out.Held = append(out.Held, fmt.Sprintf("%s %s of %s %s by %s", a.ID, a.Tool, a.Member, a.Outcome, a.By))
+	}
 	for _, k := range s.Tasks {
 		out.Tasks = append(out.Tasks, task{k.ID, k.Title, domain.Word(k.Status), k.Owner, k.Result})
 	}

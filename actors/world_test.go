@@ -52,10 +52,15 @@ type asked struct {
 }
 
 // request is a request with ways to look at it.
-type request struct{ model.Request }
+type request struct {
+	model.Request
+	said string
+}
 
 // text is everything but the system message.
-func (r request) text() string {
+func (r request) text() string { return r.said }
+
+func asRequest(r model.Request) request {
 	var b strings.Builder
 	for _, m := range r.Messages {
 		if m.Role == "system" {
@@ -66,7 +71,7 @@ func (r request) text() string {
 			fmt.Fprintf(&b, "%s(%s)\n", c.GetName(), c.GetArguments())
 		}
 	}
-	return b.String()
+	return request{Request: r, said: b.String()}
 }
 
 func (r request) has(s string) bool { return strings.Contains(r.text(), s) }
@@ -105,7 +110,7 @@ func (b *brain) Call(ctx context.Context, from model.Caller, req model.Request, 
 	b.mu.Lock()
 	b.calls = append(b.calls, asked{from: from, body: string(body)})
 	b.mu.Unlock()
-	reply, err := b.think(ctx, from, request{req})
+	reply, err := b.think(ctx, from, asRequest(req))
 	if err == nil && onText != nil {
 		onText(reply.Text)
 	}
