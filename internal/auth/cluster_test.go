@@ -201,7 +201,8 @@ func stranger(t *testing.T, dir string, sa *natsd.Server, all []auth.Server) {
 	other := filepath.Join(t.TempDir(), "auth")
 	d := all[0]
 	d.Name = "d"
-	d.ClientPort, d.RoutePort = freePorts(t, 2)[0], freePorts(t, 1)[0]
+	ports := freePorts(t, 2)
+	d.ClientPort, d.RoutePort = ports[0], ports[1]
 	if _, err := auth.Init(other, auth.Plan{Servers: []auth.Server{d}, Tenants: []string{"main"}}, time.Now()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/config"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/natsd"
+	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 	"github.com/rollcall-dev/rollcall/internal/node"
 )
 
@@ -44,16 +44,9 @@ type castle struct {
 func newCastle(t *testing.T) *castle {
 	t.Helper()
 	c := &castle{t: t, dir: filepath.Join(t.TempDir(), "roles"), read: map[string]*jetstream.RawStreamMsg{}}
-	port := func() int {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() //nolint:errcheck // nothing was written
-		return l.Addr().(*net.TCPAddr).Port
-	}
+	ports := natsdtest.Ports(t, 2)
 	made, err := auth.Init(c.dir, auth.Plan{
-		Servers:  []auth.Server{{Name: "a", Host: "127.0.0.1", ClientPort: port(), RoutePort: port()}},
+		Servers:  []auth.Server{{Name: "a", Host: "127.0.0.1", ClientPort: ports[0], RoutePort: ports[1]}},
 		Tenants:  []string{"main", "other"},
 		Auditors: []auth.Auditor{{Name: "alice"}, {Name: "bob", Tenant: "main"}},
 	}, time.Now())

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/api"
 	"github.com/rollcall-dev/rollcall/internal/auth"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
+	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 	"github.com/rollcall-dev/rollcall/test/checker"
 )
@@ -45,23 +45,14 @@ func newFolders(t *testing.T, s *scripted.Script) *folders {
 		}
 	})
 	args := []string{"auth", "init", f.path("auth")}
-	for _, name := range []string{"a", "b", "c"} {
-		args = append(args, "--server", fmt.Sprintf("%s=127.0.0.1:%d/%d", name, unusedPort(t), unusedPort(t)))
+	ports := natsdtest.Ports(t, 6)
+	for i, name := range []string{"a", "b", "c"} {
+		args = append(args, "--server", fmt.Sprintf("%s=127.0.0.1:%d/%d", name, ports[2*i], ports[2*i+1]))
 	}
 	if out, err := f.program("client", args...).CombinedOutput(); err != nil {
 		t.Fatalf("auth init: %v\n%s", err, out)
 	}
 	return f
-}
-
-func unusedPort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (f *folders) path(names ...string) string {

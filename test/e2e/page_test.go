@@ -20,6 +20,7 @@ import (
 	"github.com/rollcall-dev/rollcall/internal/auth"
 	"github.com/rollcall-dev/rollcall/internal/model/scripted"
 	"github.com/rollcall-dev/rollcall/internal/natsd"
+	"github.com/rollcall-dev/rollcall/internal/natsd/natsdtest"
 )
 
 // office is what a page of docs is told in: a NATS with roles, a node on it,
@@ -51,8 +52,9 @@ func newOffice(t *testing.T, s *scripted.Script, role string) *office {
 			t.Error(err)
 		}
 	})
+	ports := natsdtest.Ports(t, 2)
 	made, err := auth.Init(o.roles, auth.Plan{
-		Servers: []auth.Server{{Name: "nats-1", Host: "127.0.0.1", ClientPort: unusedPort(t), RoutePort: unusedPort(t)}},
+		Servers: []auth.Server{{Name: "nats-1", Host: "127.0.0.1", ClientPort: ports[0], RoutePort: ports[1]}},
 		Tenants: []string{"main"}, Auditors: []auth.Auditor{{Name: "alice"}, {Name: "bob", Tenant: "main"}, {Name: "eve"}},
 	}, time.Now())
 	if err != nil {

@@ -90,9 +90,8 @@ func Store(t testing.TB) (*eventstore.JetStream, *nats.Conn) {
 // Cluster starts n servers that know each other and waits until they agree.
 func Cluster(t testing.TB, n int) []*natsd.Server {
 	t.Helper()
-	routes, ports := make([]string, n), make([]int, n)
+	routes, ports := make([]string, n), Ports(t, n)
 	for i := range n {
-		ports[i] = freePort(t)
 		routes[i] = fmt.Sprintf("127.0.0.1:%d", ports[i])
 	}
 	servers := make([]*natsd.Server, n)
@@ -115,12 +114,18 @@ func Cluster(t testing.TB, n int) []*natsd.Server {
 	return servers
 }
 
-func freePort(t testing.TB) int {
+// Ports are n different ports of this machine that nobody listens on at the
+// moment: each is held until all are chosen.
+func Ports(t testing.TB, n int) []int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var ports []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() //nolint:errcheck // nothing was written
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
+	return ports
 }
