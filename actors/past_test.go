@@ -46,6 +46,7 @@ func TestNothingIsRefusedByThePast(t *testing.T) {
 
 		store := &splitOff{blind: &blind{Store: w.disk}}
 		store.from.Store(1) // nothing of the conversation is seen
+		w.warm = -1         // nor is it rebuilt in the background, which reads otherwise
 		n = w.on(store)
 		defer w.close(n)
 		if r := (<-w.ask(post("lead", "hello", 0))).GetRefusal(); r != nil {
