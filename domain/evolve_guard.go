@@ -57,23 +57,10 @@ func (s *State) began(m *Member) {
 func (s *State) finishedCall(m *Member, e *rollcallv1.ToolCallFinished) {
 	for _, c := range m.Run.Calls {
 		if c.ID == e.GetCall() {
-			m.called(c, e, s.coordinates(m.Run.Agent, c.Name))
+			m.called(c, e, s.boundTool(m.Run.Agent, c.Name).GetCoordination())
 			return
 		}
 	}
-}
-
-// coordinates reports whether a run that is bound so has the tool, as one that
-// the log decides.
-func (s *State) coordinates(hash, tool string) bool {
-	if bound := s.Bindings[hash]; bound != nil {
-		for _, t := range bound.Tools {
-			if t.GetName() == tool {
-				return t.GetCoordination()
-			}
-		}
-	}
-	return false
 }
 
 // guarded folds what events mean to the guards beside what they are.

@@ -68,7 +68,7 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 		if m := s.running(e.ToolCallFinished.GetMember(), e.ToolCallFinished.GetRun()); m != nil {
 			s.finishedCall(m, e.ToolCallFinished)
 			s.callFinished(m, e.ToolCallFinished)
-			if name := e.ToolCallFinished.GetName(); !e.ToolCallFinished.GetError() && s.calledOnce(m.Run.Agent, name) {
+			if name := e.ToolCallFinished.GetName(); !e.ToolCallFinished.GetError() && s.boundTool(m.Run.Agent, name).GetOnce() {
 				m.Run.Once = append(m.Run.Once, name)
 			}
 			m.record(Entry{Place: at})
@@ -93,10 +93,17 @@ func (s *State) applyRun(e *rollcallv1.Event, at Place) {
 	}
 }
 
-// calledOnce reports whether a run that is bound so may call the tool only once.
-func (s *State) calledOnce(hash, tool string) bool {
-	bound := s.Bindings[hash]
-	return bound != nil && slices.ContainsFunc(bound.Tools, func(t *rollcallv1.ToolDefinition) bool { return t.GetName() == tool && t.GetOnce() })
+// boundTool is the tool of that name which a run that is bound so has; nil when
+// it has none.
+func (s *State) boundTool(hash, name string) *rollcallv1.ToolDefinition {
+	if bound := s.Bindings[hash]; bound != nil {
+		for _, t := range bound.Tools {
+			if t.GetName() == name {
+				return t
+			}
+		}
+	}
+	return nil
 }
 
 func (s *State) agentBound(e *rollcallv1.AgentBound, at Place) {
